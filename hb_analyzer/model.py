@@ -113,7 +113,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Event:
-    """An mbarrier-like flag of ``slots`` physical slots; a setting needs ``arrivals`` triggers and the bytes bound to it."""
+    """An mbarrier-like flag with ``slots`` slots; a setting needs ``arrivals`` triggers and the bytes bound to it."""
 
     name: str
     slots: int = 1
