@@ -1,0 +1,150 @@
+"""Runs one step: keeps what was measured before, measures the rest, writes the results file after each measurement."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from typing import Protocol
+
+from reproduce import process, provenance, results
+from reproduce.lock import lock
+from reproduce.machine import Need
+from reproduce.results import Document, Record
+from reproduce.step import Context, FailedError, Measurement, NoRunError, NotMeasuredError, Step
+from reproduce.tables import MEASURED
+
+
+class Progress(Protocol):
+    """Told what happens, in order of completion; ``report.py`` has the implementations."""
+
+    def kept(self, measurements: Sequence[Measurement], note: str) -> None: ...
+    def finished(self, measurement: Measurement, record: Record) -> None: ...
+
+
+def execute(step: Step, context: Context, progress: Progress) -> Document:
+    """Brings ``results/<step>.json`` up to date and returns it.
+
+    Records of an earlier run are kept if they were measured from the same sources, compiler and GPU, unless
+    ``--fresh``. Raises LockedError if another run works on the same step or GPU, and KeyboardInterrupt after ending
+    every child; what was measured until then is in the file.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(lock(context.results / f".lock-{step.name}", f"results/{step.name}.json"))
+        if step.uses(Need.GPU) and context.machine.gpu:
+            index = context.machine.gpu.index
+            stack.enter_context(lock(context.build / f".lock-gpu{index}", f"GPU {index}"))
+        return _execute(step, context, progress)
+
+
+def _execute(step: Step, context: Context, progress: Progress) -> Document:
+    started = time.monotonic()
+    uses = {"with_gpu": step.uses(Need.GPU), "with_nvcc": step.uses(Need.NVCC)}
+    document = Document(
+        step.name,
+        step.title,
+        provenance.fingerprint(context.machine, context.choreo, **uses),
+        provenance.describe(context.machine, context.choreo, **uses),
+    )
+    measurements = step.measurements(context)
+    note = _keep_earlier(document, context)
+    pending = [item for item in measurements if item.key not in document.records]
+    progress.kept([item for item in measurements if item.key in document.records], note)
+
+    def store(item: Measurement, record: Record) -> None:
+        document.records[item.key] = record
+        document.provenance["duration_s"] = round(time.monotonic() - started, 3)
+        document.tables = step.tables(document.records, context)
+        results.save(document, context.results)
+        progress.finished(item, record)
+
+    runnable = []
+    for item in pending:
+        reason = _unmet(item, context)
+        if reason:
+            store(item, results.not_measured(reason))
+        else:
+            runnable.append(item)
+    _measure(runnable, context, store)
+    document.complete = all(item.key in document.records for item in step.measurements(context))
+    document.tables = step.tables(document.records, context)
+    results.save(document, context.results)
+    return document
+
+
+def _keep_earlier(document: Document, context: Context) -> str:
+    """Copies usable records of the file that is there into ``document``; says why not if there are none to use."""
+    if context.options.fresh:
+        return ""
+    try:
+        earlier = results.load(context.results, document.step)
+    except results.ResultsError as error:
+        return f"{error}: measured again"
+    if earlier is None:
+        return ""
+    if earlier.fingerprint != document.fingerprint:
+        return "sources, compiler or GPU changed since the last run: measured again"
+    document.records = {key: record for key, record in earlier.records.items() if record.status == MEASURED}
+    if document.records:
+        document.provenance["kept_from"] = earlier.provenance.get("started")
+    return ""
+
+
+def _unmet(item: Measurement, context: Context) -> str | None:
+    for need in Need:
+        if need in item.needs:
+            reason = context.machine.missing(need)
+            if reason:
+                return reason
+    return None
+
+
+def _measure(items: Iterable[Measurement], context: Context, store: _Store) -> None:
+    """Parallel measurements first, over the cores; then the others, one by one, with nothing beside them."""
+    items = list(items)
+    together = [item for item in items if item.parallel]
+    if together:
+        with ThreadPoolExecutor(min(len(together), os.cpu_count() or 1)) as pool:
+            futures: dict[Future[Record], Measurement] = {
+                pool.submit(_attempt, item, context): item for item in together
+            }
+            try:
+                while futures:
+                    done, _ = wait(futures, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        store(futures.pop(future), future.result())
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                process.end_all()
+                raise
+    for item in items:
+        if not item.parallel:
+            store(item, _attempt(item, context))
+
+
+class _Store(Protocol):
+    def __call__(self, item: Measurement, record: Record) -> None: ...
+
+
+def _attempt(item: Measurement, context: Context) -> Record:
+    """One measurement, with its ending turned into a record; only an interrupt (or a bug of ours) goes through."""
+    started, when = time.monotonic(), provenance.now()
+    try:
+        record = Record(MEASURED, item.run(context))
+    except NoRunError as error:
+        record = results.no_run(str(error))
+    except FailedError as error:
+        record = results.failed(str(error))
+    except NotMeasuredError as error:
+        record = results.not_measured(str(error))
+    log = context.log(item.key)
+    return Record(
+        record.status,
+        record.values,
+        record.reason,
+        str(log.relative_to(context.results)) if log.exists() else None,
+        round(time.monotonic() - started, 3),
+        when,
+    )

@@ -1,0 +1,110 @@
+"""What this machine can do: GPU, driver, nvcc, Nsight Compute, torch and Triton; each with the reason if it cannot."""
+
+from __future__ import annotations
+
+import enum
+import importlib.util
+import os
+import shutil
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from reproduce import process
+
+
+class Need(enum.Enum):
+    """What a measurement needs of the machine; a step that declares none runs anywhere."""
+
+    NVCC = "nvcc"
+    GPU = "gpu"
+    NCU = "ncu"
+    TRITON = "torch+triton"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU as nvidia-smi reports it: clocks in MHz, power in watts, temperature in °C."""
+
+    index: str
+    name: str
+    driver: str
+    compute_capability: str
+    sm_clock_max: str
+    sm_clock: str
+    power_limit: str
+    temperature: str
+
+    @property
+    def profile(self) -> str | None:
+        """The machine profile of ``expected/timing``, or None for a GPU that has none."""
+        for profile in ("h800", "h100", "h200"):
+            if profile in self.name.lower():
+                return profile
+        return None
+
+
+_QUERY = "index,name,driver_version,compute_cap,clocks.max.sm,clocks.sm,power.limit,temperature.gpu"
+
+
+class Machine:
+    """Detected once per run and only when asked, so that a step that needs no GPU never starts nvidia-smi."""
+
+    def __init__(self, gpu_index: str | None = None) -> None:
+        self.gpu_index = gpu_index or os.environ.get("GPU") or None
+
+    def missing(self, need: Need) -> str | None:
+        """Why ``need`` cannot be met here, in a few words; None if it can."""
+        if need is Need.GPU:
+            return None if self.gpu else self._gpu_reason
+        if need is Need.NVCC:
+            return None if self.nvcc_version else "no nvcc"
+        if need is Need.NCU:
+            return self.missing(Need.GPU) or (None if self.ncu else "no ncu")
+        found = all(importlib.util.find_spec(name) for name in ("torch", "triton"))
+        return None if found else "no torch and triton"
+
+    def gpu_environment(self) -> dict[str, str]:
+        """Environment of programs that use the GPU: GPU=N makes device N the only one that they see."""
+        return {"CUDA_VISIBLE_DEVICES": self.gpu_index} if self.gpu_index else {}
+
+    @cached_property
+    def _gpu_query(self) -> tuple[Gpu | None, str]:
+        if not shutil.which("nvidia-smi"):
+            return None, "no GPU"
+        index = self.gpu_index or "0"
+        asked = process.run(["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"], timeout_s=30)
+        if not asked.ok:
+            return None, f"no GPU (nvidia-smi: {asked.last_line()})"
+        gpus = [Gpu(*(field.strip() for field in line.split(","))) for line in asked.stdout.splitlines() if line]
+        chosen = [gpu for gpu in gpus if gpu.index == index]
+        if not chosen:
+            return None, f"no GPU {index} (there are {len(gpus)})"
+        if not chosen[0].compute_capability.startswith("9."):
+            return None, f"no sm_90 GPU ({chosen[0].name} is sm_{chosen[0].compute_capability.replace('.', '')})"
+        return chosen[0], ""
+
+    @property
+    def gpu(self) -> Gpu | None:
+        return self._gpu_query[0]
+
+    @property
+    def _gpu_reason(self) -> str:
+        return self._gpu_query[1]
+
+    @cached_property
+    def ncu(self) -> Path | None:
+        """Nsight Compute: $NCU, PATH, or the place where the CUDA packages put it."""
+        places = [os.environ.get("NCU"), shutil.which("ncu"), "/usr/local/cuda/bin/ncu", "/usr/local/cuda-13.0/bin/ncu"]
+        places += [str(path) for path in sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True)]
+        return next((Path(place) for place in places if place and Path(place).is_file()), None)
+
+    @cached_property
+    def nvcc_version(self) -> str | None:
+        """Release of the nvcc that the compiler uses ("13.0.88"), or None."""
+        from croqtile import toolchain
+
+        try:
+            return toolchain.find().version
+        except toolchain.ToolchainError:
+            return None

@@ -1,0 +1,156 @@
+"""What a person sees in a terminal: progress and the tables. Plain text on pipes, in CI and with NO_COLOR."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from reproduce.results import Document, Record
+from reproduce.tables import DIFFERS, EQUAL, FAILED, MEASURED, NO_RUN, NOT_MEASURED, Cell, Column, Row, Table
+
+if TYPE_CHECKING:
+    from reproduce.step import Measurement, Step
+
+PLAIN_WIDTH = 150  # of pipes and CI logs, where nothing says how wide a line may be
+
+_STYLES = {EQUAL: "green", DIFFERS: "bold red", NO_RUN: "bold red", FAILED: "bold red", NOT_MEASURED: "yellow"}
+
+
+def console() -> Console:
+    """The console for this process's stdout; colours only on a terminal that wants them."""
+    interactive = sys.stdout.isatty() and not os.environ.get("CI")
+    plain = not interactive or "NO_COLOR" in os.environ
+    return Console(
+        width=None if interactive else PLAIN_WIDTH,
+        no_color=plain,
+        color_system=None if plain else "auto",
+        force_terminal=interactive,
+        highlight=False,
+        soft_wrap=False,
+    )
+
+
+def value_text(cell: Cell, column: Column) -> Text:
+    """A cell as the tables print it. What was not measured says so, with the reason."""
+    if cell.status == NOT_MEASURED:
+        return Text(f"not measured here: {cell.reason}", style="yellow")
+    if cell.status == NO_RUN:
+        return Text("[NO-RUN]", style="bold red")
+    if cell.status == FAILED:
+        return Text("FAILED", style="bold red")
+    return Text(_format(cell, column), style="bold red" if cell.verdict == DIFFERS else "")
+
+
+def _format(cell: Cell, column: Column) -> str:
+    value = cell.value
+    star = "*" if cell.reason else ""  # a measured value with a reservation; the row's notes explain it
+    if isinstance(value, bool):
+        text = "yes" if value else "no"
+    elif isinstance(value, int) and column.unit == "KiB":  # stored in bytes
+        text = f"{value / 1024:g}"
+    elif isinstance(value, float):
+        text = f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+    else:
+        text = str(value)
+    return text + star
+
+
+def _verdict_text(row: Row) -> Text:
+    return Text(row.verdict, style=_STYLES.get(row.verdict, "yellow" if row.verdict.startswith(EQUAL) else ""))
+
+
+def _heading(column: Column) -> str:
+    return f"{column.title} [{column.unit}]" if column.unit else column.title
+
+
+def show_table(table: Table, to: Console) -> None:
+    rich = RichTable(title=table.title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    rich.add_column("")
+    for column in table.columns:
+        rich.add_column(Text(_heading(column)), justify="left" if column.kind == "text" else "right")
+    rich.add_column("paper")
+    rich.add_column("verdict")
+    for row in table.rows:
+        cells = [
+            value_text(row.cells[column.key], column) if column.key in row.cells else Text("")
+            for column in table.columns
+        ]
+        rich.add_row(Text(row.label), *cells, Text(row.paper), _verdict_text(row))
+    to.print(rich)
+    notes = [f"{row.label}: {note}" for row in table.rows for note in (*row.notes, *_failures(row))]
+    notes += table.notes
+    for note in notes:
+        to.print(Text(f"  {note}"), soft_wrap=True)
+    if notes:
+        to.print()
+
+
+def _failures(row: Row) -> list[str]:
+    """Why cells of the row have no value, each reason once, with the log that tells the rest."""
+    found = []
+    for cell in row.cells.values():
+        if cell.status in (NO_RUN, FAILED) and cell.reason:
+            place = f" (log: {cell.log})" if cell.log else ""
+            found.append(f"{cell.status}: {cell.reason}{place}")
+    return list(dict.fromkeys(found))
+
+
+def show_document(document: Document, to: Console) -> None:
+    for table in document.tables:
+        show_table(table, to)
+    origin = document.provenance
+    commit = (origin["commit"] or "no git commit")[:12] + (" + local changes" if origin["dirty"] else "")
+    parts = [f"compiler: {origin['compiler']}", f"commit {commit}"]
+    if origin.get("nvcc"):
+        parts.append(f"nvcc {origin['nvcc']}")
+    if origin.get("gpu"):
+        parts.append(f"{origin['gpu']['name']}, driver {origin['gpu']['driver']}")
+    parts.append(f"{origin['duration_s']:.1f} s")
+    if origin.get("kept_from"):
+        parts.append(f"in part or whole from the run of {origin['kept_from']} (--fresh repeats it)")
+    to.print(Text("; ".join(parts), style="dim"), soft_wrap=True)
+
+
+class StepProgress:
+    """Progress of one step: a bar with the remaining time on a terminal, one line per measurement elsewhere."""
+
+    def __init__(self, step: Step, measurements: Sequence[Measurement], to: Console) -> None:
+        self.console = to
+        self.total = sum(item.seconds for item in measurements)
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        if to.is_terminal and measurements:
+            self._bar = Progress(
+                TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), console=to, transient=True
+            )
+            self._task = self._bar.add_task(step.name, total=self.total)
+            self._bar.start()
+
+    def kept(self, measurements: Sequence[Measurement], note: str) -> None:
+        if note:
+            self.console.print(Text(note))
+        self._advance(sum(item.seconds for item in measurements))
+
+    def finished(self, measurement: Measurement, record: Record) -> None:
+        self._advance(measurement.seconds)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=measurement.key)
+        elif measurement.seconds > 5:  # long enough for a reader of a log to wonder what goes on
+            outcome = record.status if record.status == MEASURED else f"{record.status}: {record.reason}"
+            self.console.print(Text(f"  {measurement.key}: {outcome} ({record.duration_s:.1f} s)"), soft_wrap=True)
+
+    def _advance(self, seconds: float) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.advance(self._task, seconds)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -1,0 +1,146 @@
+"""Results files: ``results/<step>.json``, checked against ``results.schema.json`` and written atomically.
+
+A results document keeps the raw records (one per measurement, with status, log and duration) apart from the tables made
+from them, so that a killed run resumes from its records and a table never outlives what it was made from.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from reproduce.tables import FAILED, MEASURED, NO_RUN, NOT_MEASURED, Cell, Scalar, Table
+
+FORMAT = 1
+
+
+class ResultsError(Exception):
+    """A results file that cannot be read or does not have the format of this version."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The outcome of one measurement: its values by name, or why there are none."""
+
+    status: str
+    values: dict[str, Scalar] = field(default_factory=dict)
+    reason: str = ""
+    log: str | None = None
+    duration_s: float = 0.0
+    when: str = ""
+
+    def cell(self, name: str, paper: Scalar = None, verdict: str | None = None) -> Cell:
+        """The value ``name`` as a table cell, judged by equality to ``paper`` unless ``verdict`` says otherwise."""
+        if self.status != MEASURED:
+            return Cell(None, self.status, self.reason, paper, "", self.log)
+        value = self.values.get(name)
+        if value is None:
+            reason = str(self.values.get(f"{name}_reason") or "not reported")
+            return Cell(None, NOT_MEASURED, reason, paper, "", self.log)
+        if verdict is None:
+            verdict = "" if paper is None else ("equal" if value == paper else "differs")
+        return Cell(value, MEASURED, "", paper, verdict, self.log)
+
+
+def not_measured(reason: str) -> Record:
+    return Record(NOT_MEASURED, reason=reason)
+
+
+def failed(reason: str) -> Record:
+    return Record(FAILED, reason=reason)
+
+
+def no_run(reason: str) -> Record:
+    return Record(NO_RUN, reason=reason)
+
+
+@dataclass
+class Document:
+    """One step's results; ``complete`` once every record has been attempted in the same state of the project."""
+
+    step: str
+    title: str
+    fingerprint: str
+    provenance: dict[str, Any]
+    records: dict[str, Record] = field(default_factory=dict)
+    tables: tuple[Table, ...] = ()
+    complete: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "step": self.step,
+            "title": self.title,
+            "complete": self.complete,
+            "fingerprint": self.fingerprint,
+            "provenance": self.provenance,
+            "records": {key: asdict(record) for key, record in self.records.items()},
+            "tables": [table.to_json() for table in self.tables],
+        }
+
+
+@cache
+def _validator() -> Any:
+    import jsonschema
+
+    schema = json.loads((Path(__file__).parent / "results.schema.json").read_text())
+    return jsonschema.Draft202012Validator(schema)
+
+
+def check(data: Any, where: str) -> None:
+    """Raises ResultsError naming the first place that does not have the format."""
+    for error in sorted(_validator().iter_errors(data), key=lambda error: list(map(str, error.absolute_path))):
+        place = "/".join(map(str, error.absolute_path)) or "the top level"
+        raise ResultsError(f"{where}: {place}: {error.message}")
+
+
+def path_of(results: Path, step: str) -> Path:
+    return results / f"{step}.json"
+
+
+def save(document: Document, results: Path) -> Path:
+    """Writes ``results/<step>.json``; a reader sees the old file or the new one, never a part."""
+    data = document.to_json()
+    path = path_of(results, document.step)
+    check(data, path.name)
+    write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    return path
+
+
+def load(results: Path, step: str) -> Document | None:
+    """The document of ``step``, or None if there is none; ResultsError if the file is not what this version writes."""
+    path = path_of(results, step)
+    try:
+        data = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path}: cannot be read ({error}); remove it or run the step with --fresh") from None
+    check(data, str(path))
+    return Document(
+        data["step"],
+        data["title"],
+        data["fingerprint"],
+        data["provenance"],
+        {key: Record(**record) for key, record in data["records"].items()},
+        tuple(Table.from_json(table) for table in data["tables"]),
+        data["complete"],
+    )
+
+
+def write_atomically(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+    Path(file.name).replace(path)

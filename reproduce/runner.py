@@ -1,0 +1,63 @@
+"""Runners: where a step runs. Every runner executes the same command, ``python -m reproduce STEP``, and the step never
+knows which one started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from reproduce import ROOT
+from reproduce.process import end_group
+
+# A step that is told to stop must first end its own children and write its results file.
+STOP_GRACE_S = 15.0
+
+
+class Runner(Protocol):
+    """``why`` says in one line where steps run and why this runner was chosen."""
+
+    name: str
+    why: str
+
+    def run(self, step: str, arguments: Sequence[str], *, limit_s: float) -> int:
+        """Runs the step to its end with its output on this terminal; returns its exit status, 124 for out of time."""
+        ...
+
+
+class HostRunner:
+    """Runs the step on this machine, in this Python environment."""
+
+    name = "host"
+
+    def __init__(self, why: str = "steps run on this machine") -> None:
+        self.why = why
+
+    def run(self, step: str, arguments: Sequence[str], *, limit_s: float) -> int:
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        child = subprocess.Popen(
+            [sys.executable, "-m", "reproduce", step, *arguments],
+            cwd=Path.cwd(),
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            return child.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            end_group(child, STOP_GRACE_S)
+            print(f"{step}: not finished after {limit_s / 60:.0f} minutes; run it again to resume", file=sys.stderr)
+            return 124
+        except KeyboardInterrupt:
+            end_group(child, STOP_GRACE_S)
+            return 128 + signal.SIGINT
+
+
+def choose() -> Runner:
+    """The runner of this machine."""
+    return HostRunner()

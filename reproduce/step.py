@@ -1,0 +1,94 @@
+"""What a step is: measurements with their needs, and the tables made from their records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reproduce import ROOT, process
+from reproduce.choreo import Choreo
+from reproduce.machine import Machine, Need
+from reproduce.results import Record
+from reproduce.tables import Scalar, Table
+
+
+class NoRunError(Exception):
+    """A program did not end in its time or crashed: the row's verdict is [NO-RUN], and the next row runs."""
+
+
+class FailedError(Exception):
+    """A program ran and its result is wrong, or a tool refused its input."""
+
+
+class NotMeasuredError(Exception):
+    """This machine cannot measure that (e.g. Nsight Compute without permission); the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says beyond the name of the step."""
+
+    only: tuple[str, ...] = ()
+    fresh: bool = False
+    cuda: tuple[str, ...] = ()
+
+
+@dataclass
+class Context:
+    """Where a measurement runs: the machine, the compiler, the claims, and folders for what it writes.
+
+    ``build`` keeps compiled programs between runs; ``log(name)`` is a file in results/logs/<step>.
+    """
+
+    step: str
+    results: Path
+    build: Path
+    machine: Machine
+    choreo: Choreo
+    claims: Mapping[str, Any]
+    options: Options = field(default_factory=Options)
+
+    def log(self, name: str) -> Path:
+        safe = "".join(char if char.isalnum() or char in "._-" else "_" for char in name)
+        return self.results / "logs" / self.step / f"{safe}.log"
+
+    def run(self, argv: list[str | Path], *, timeout_s: float, log: str, **env: str) -> process.Finished:
+        """Runs a program of the step from the project's root, on the chosen GPU, with its log kept."""
+        settings = {**self.machine.gpu_environment(), **env}
+        return process.run(argv, timeout_s=timeout_s, cwd=ROOT, env=settings, log=self.log(log))
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One unit of work, kept or repeated as a whole: ``run`` returns values by name or raises one of the errors above.
+
+    ``seconds`` is an estimate for the progress display. ``parallel`` allows others to run beside it (never timing).
+    """
+
+    key: str
+    run: Callable[[Context], dict[str, Scalar]]
+    needs: frozenset[Need] = frozenset()
+    seconds: float = 1.0
+    parallel: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """A figure, a table or a check of the paper.
+
+    ``minutes`` is what it takes on a machine that has everything; ``claims`` names entries of claims.yaml.
+    """
+
+    name: str
+    title: str
+    minutes: float
+    claims: tuple[str, ...]
+    measurements: Callable[[Context], list[Measurement]]
+    tables: Callable[[Mapping[str, Record], Context], tuple[Table, ...]]
+    needs: frozenset[Need] = frozenset()
+    optional: frozenset[Need] = frozenset()
+
+    def uses(self, need: Need) -> bool:
+        return need in self.needs or need in self.optional
