@@ -1,6 +1,6 @@
 // Runs one CUTLASS kernel of Table 2 on square problems and checks it. One configuration per program, given by macros:
 //   SCHEDULE (Cooperative | PingPong | NonPersistent), TILE_M, TILE_N, STAGES, OUTPUT (FloatD | HalfCD),
-//   EXPECT_UNION (0 | 1), KERNEL_NAME.
+//   EXPECT_UNION (0 | 1), KERNEL (a name).
 //
 //   gemm [--size N] [--launches L] [--beta B]
 //
