@@ -1,4 +1,4 @@
-"""``python -m reproduce STEP``: the entry point that every runner executes."""
+"""``python -m reproduce``: the entry point that every runner, task and session executes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from reproduce import ROOT, claims
+from reproduce import ROOT, claims, doctor, golden, results, verify
 from reproduce.choreo import Choreo
 from reproduce.execute import execute
 from reproduce.lock import LockedError
-from reproduce.machine import Machine
-from reproduce.report import StepProgress, console, show_document
+from reproduce.machine import Machine, Need
+from reproduce.provision import ProvisionError, ensure_nvcc
+from reproduce.report import StepProgress, console, show_checks, show_document
 from reproduce.results import Document
 from reproduce.step import Context, Options, Step
 from reproduce.steps import STEPS
@@ -23,92 +24,195 @@ from reproduce.tables import DIFFERS, FAILED, NO_RUN
 
 EXIT_DIFFERS, EXIT_USAGE, EXIT_LOCKED, EXIT_INTERRUPTED = 1, 2, 3, 130
 
+EPILOG = (
+    "Exit status: 0 done, 1 a row failed or differs, 2 wrong arguments or no way to write, 3 locked, 130 interrupted."
+)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status: 0 done, 1 a row failed or differs from the paper, 2 wrong arguments, 3 locked, 130 interrupted."""
     options = _parser().parse_args(argv)
-    if options.step == "list":
-        return _list()
     signal.signal(signal.SIGTERM, _interrupt)
-    names = list(STEPS) if options.step == "all" else [options.step]
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except LockedError as error:
+        print(error, file=sys.stderr)
+        return EXIT_LOCKED
+    except KeyboardInterrupt:
+        print("\ninterrupted; what was measured is kept: the same command goes on from there", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except (ProvisionError, results.ResultsError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return EXIT_USAGE
+    except OSError as error:
+        print(f"{error} (disk full, or no right to write there?)", file=sys.stderr)
+        return EXIT_USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m reproduce", description=__doc__, epilog=EPILOG)
+    commands = parser.add_subparsers(required=True, metavar="STEP | all | list | verify | golden | doctor")
+    for name, text in [(step.name, step.title) for step in STEPS.values()] + [("all", "every step, one after another")]:
+        step = commands.add_parser(name, help=text, description=text, epilog=EPILOG)
+        step.add_argument("--fresh", action="store_true", help="measure again what an earlier run has measured")
+        step.add_argument(
+            "--only", action="append", default=[], metavar="GROUP", help="rows of this group (table2: xcomp)"
+        )
+        step.add_argument("--gpu", metavar="N", help="GPU to use (default: $GPU, else 0)")
+        step.add_argument("--cuda", default="", metavar="13.0,…", help="CUDA minors that `registers` compares")
+        step.add_argument("--no-table", action="store_true", help="measure without printing the tables")
+        step.set_defaults(command=_run_steps, steps=list(STEPS) if name == "all" else [name])
+    _add(commands, "list", _list, "the steps with their time and needs")
+    check = _add(commands, "verify", _verify, "compare results to expected/, making what is missing")
+    check.add_argument("kind", choices=["exact", "timing"])
+    reference = _add(commands, "golden", _golden, "how the results differ from expected/; --update rewrites it")
+    reference.add_argument("--update", action="store_true")
+    reference.add_argument("--timing", nargs="+", metavar="DIR", help="results folders of repeated runs on one machine")
+    _add(commands, "doctor", _doctor, "what this machine has, and what it can therefore run")
+    for each in commands.choices.values():
+        each.add_argument("--results", metavar="DIR", help="where results go (default: $RESULTS, else results/)")
+    return parser
+
+
+def _add(commands: Any, name: str, command: Callable[[Any], int], text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(command=command)
+    return parser
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Steps
+
+
+def _run_steps(options: argparse.Namespace) -> int:
+    chosen = Options(tuple(options.only), options.fresh, tuple(filter(None, options.cuda.split(","))))
     worst = 0
-    for name in names:
-        try:
-            worst = max(worst, run_step(STEPS[name], context_for(name, options), tables=not options.no_table))
-        except LockedError as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            return EXIT_LOCKED
-        except KeyboardInterrupt:
-            print(f"\n{name}: interrupted; what was measured is kept, run it again to go on", file=sys.stderr)
-            return EXIT_INTERRUPTED
-        except OSError as error:
-            print(f"{name}: {error} (disk full, or no right to write there?)", file=sys.stderr)
-            return EXIT_USAGE
+    for name in options.steps:
+        context = context_for(name, results_folder(options.results), chosen, options.gpu)
+        document = run_step(STEPS[name], context)
+        if not options.no_table:
+            show_document(document, console())
+        worst = max(worst, outcome(document))
     return worst
 
 
-def run_step(step: Step, context: Context, *, tables: bool = True) -> int:
-    to = console()
-    progress = StepProgress(step, step.measurements(context), to)
+def run_step(step: Step, context: Context) -> Document:
+    progress = StepProgress(step, step.measurements(context), console())
     try:
-        document = execute(step, context, progress)
+        return execute(step, context, progress)
     finally:
         progress.close()
-    if tables:
-        show_document(document, to)
-    return outcome(document)
 
 
 def outcome(document: Document) -> int:
+    """Exit status of a step: what this machine cannot measure is no failure, a wrong or missing result is one."""
     bad = (DIFFERS, FAILED, NO_RUN)
     return EXIT_DIFFERS if any(row.verdict in bad for table in document.tables for row in table.rows) else 0
 
 
 def results_folder(chosen: str | None = None) -> Path:
-    """--results, else $RESULTS, else results/ of the project."""
     return Path(chosen or os.environ.get("RESULTS") or ROOT / "results").resolve()
 
 
-def context_for(name: str, options: Any) -> Context:
+def context_for(name: str, folder: Path, options: Options, gpu: str | None = None) -> Context:
     return Context(
         step=name,
-        results=results_folder(options.results),
+        results=folder,
         build=ROOT / "build" / "steps",
-        machine=Machine(options.gpu),
+        machine=Machine(gpu),
         choreo=Choreo.from_environment(),
         claims=claims.load(),
-        options=Options(tuple(options.only), options.fresh, tuple(options.cuda)),
+        options=options,
     )
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m reproduce", description="Runs one step: a figure, a table or a check of the paper."
-    )
-    parser.add_argument(
-        "step", choices=[*STEPS, "all", "list"], metavar="STEP", help=", ".join([*STEPS, "all", "list"])
-    )
-    parser.add_argument("--fresh", action="store_true", help="measure again what an earlier run has measured")
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="GROUP", help="rows of this group only (table2: xcomp)"
-    )
-    parser.add_argument("--results", metavar="DIR", help="where results go (default: results/, or $RESULTS)")
-    parser.add_argument("--gpu", metavar="N", help="GPU to use (default: $GPU, else 0)")
-    parser.add_argument("--cuda", type=_comma, default=[], metavar="13.0,…", help="CUDA minors that registers compares")
-    parser.add_argument("--no-table", action="store_true", help="measure without printing the tables")
-    return parser
-
-
-def _comma(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _list() -> int:
+def _list(options: argparse.Namespace) -> int:
     for step in STEPS.values():
         needs = ", ".join(sorted(need.value for need in step.needs)) or "nothing"
-        extra = "".join(f" (+ {need.value})" for need in sorted(step.optional, key=lambda need: need.value))
-        print(f"{step.name:12} {step.minutes:5.1f} min  needs {needs}{extra}: {step.title}")
+        extra = "".join(f", better with {need.value}" for need in sorted(step.optional, key=lambda need: need.value))
+        print(f"{step.name:12} {step.minutes:5.1f} min  {step.title} (needs {needs}{extra})")
     return 0
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Verification and references
+
+
+def _verify(options: argparse.Namespace) -> int:
+    folder = results_folder(options.results)
+    return _verify_exact(folder) if options.kind == "exact" else _verify_timing(folder)
+
+
+def _verify_exact(folder: Path) -> int:
+    names = [name for name in verify.exact_steps() if name in STEPS]
+    if any(STEPS[name].uses(Need.NVCC) for name in names):
+        ensure_nvcc()
+    findings: list[verify.Finding] = []
+    for name in names:
+        document = run_step(STEPS[name], context_for(name, folder, Options()))
+        here = verify.exact(document)
+        print(f"{name}: {sum(finding.status == verify.OK for finding in here)} of {len(here)} exact values equal")
+        findings += here
+    return _conclude(findings)
+
+
+def _verify_timing(folder: Path) -> int:
+    findings: list[verify.Finding] = []
+    for name in STEPS:
+        document = results.load(folder, name)
+        if document is None:
+            continue
+        profile, here = verify.timing(document)
+        if here:
+            equal = sum(finding.status == verify.OK for finding in here)
+            print(f"{name}: {equal} of {len(here)} timed values within the tolerances of the profile `{profile}`")
+        findings += here
+    if not findings:
+        print(f"no timed results in {folder}: run figure3, table3 or fa on a GPU first")
+        return EXIT_USAGE
+    return _conclude(findings)
+
+
+def _conclude(findings: list[verify.Finding]) -> int:
+    for finding in findings:
+        if finding.status != verify.OK:
+            print(finding)
+    return EXIT_DIFFERS if any(finding.status == verify.MISMATCH for finding in findings) else 0
+
+
+def _golden(options: argparse.Namespace) -> int:
+    changes = 0
+    for path, reference in _references(options):
+        lines = golden.difference(path, reference)
+        changes += len(lines)
+        print("\n".join(lines) if lines else f"{path.name}: no difference")
+        if options.update and lines:
+            golden.write(path, reference)
+            print(f"{path.relative_to(ROOT)} written")
+    if changes and not options.update:
+        print("nothing written: --update writes these values")
+    return 0
+
+
+def _references(options: argparse.Namespace) -> list[tuple[Path, dict[str, Any]]]:
+    if not options.timing:
+        folder = results_folder(options.results)
+        documents = [document for name in STEPS if (document := results.load(folder, name))]
+        exact = [(document, golden.exact_reference(document)) for document in documents]
+        return [(verify.EXPECTED / "exact" / f"{doc.step}.json", made) for doc, made in exact if made["values"]]
+    runs = [[document for name in STEPS if (document := results.load(Path(run), name))] for run in options.timing]
+    runs = [run for run in runs if run]
+    if not runs:
+        raise ValueError(f"no results in {', '.join(options.timing)}")
+    path = golden.profile_path(runs[-1])
+    previous = verify.load_reference(path) if path.exists() else None
+    return [(path, golden.timing_reference(runs, previous))]
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    checks = doctor.examine(Machine())
+    show_checks(checks, console())
+    return EXIT_DIFFERS if any(check.ok is False for check in checks) else 0
 
 
 def _interrupt(signum: int, frame: Any) -> None:

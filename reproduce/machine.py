@@ -35,13 +35,10 @@ class Gpu:
     power_limit: str
     temperature: str
 
-    @property
-    def profile(self) -> str | None:
-        """The machine profile of ``expected/timing``, or None for a GPU that has none."""
-        for profile in ("h800", "h100", "h200"):
-            if profile in self.name.lower():
-                return profile
-        return None
+
+def profile_of(name: str) -> str | None:
+    """The machine profile (``expected/timing``) of a GPU by its name, or None for a GPU that has none."""
+    return next((profile for profile in ("h800", "h100", "h200") if profile in name.lower()), None)
 
 
 _QUERY = "index,name,driver_version,compute_cap,clocks.max.sm,clocks.sm,power.limit,temperature.gpu"

@@ -17,6 +17,7 @@ from reproduce.results import Document, Record
 from reproduce.tables import DIFFERS, EQUAL, FAILED, MEASURED, NO_RUN, NOT_MEASURED, Cell, Column, Row, Table
 
 if TYPE_CHECKING:
+    from reproduce.doctor import Check
     from reproduce.step import Measurement, Step
 
 PLAIN_WIDTH = 150  # of pipes and CI logs, where nothing says how wide a line may be
@@ -95,12 +96,12 @@ def show_table(table: Table, to: Console) -> None:
 
 def _failures(row: Row) -> list[str]:
     """Why cells of the row have no value, each reason once, with the log that tells the rest."""
-    found = []
+    found: dict[str, str] = {}
     for cell in row.cells.values():
         if cell.status in (NO_RUN, FAILED) and cell.reason:
-            place = f" (log: {cell.log})" if cell.log else ""
-            found.append(f"{cell.status}: {cell.reason}{place}")
-    return list(dict.fromkeys(found))
+            place = f" (log: results/{cell.log})" if cell.log else ""
+            found.setdefault(cell.reason, f"{cell.status}: {cell.reason}{place}")
+    return list(found.values())
 
 
 def show_document(document: Document, to: Console) -> None:
@@ -117,6 +118,17 @@ def show_document(document: Document, to: Console) -> None:
     if origin.get("kept_from"):
         parts.append(f"in part or whole from the run of {origin['kept_from']} (--fresh repeats it)")
     to.print(Text("; ".join(parts), style="dim"), soft_wrap=True)
+
+
+def show_checks(checks: Sequence[Check], to: Console) -> None:
+    """The doctor's findings, one line each, with what would help."""
+    rich = RichTable(box=box.SIMPLE_HEAD)
+    for heading in ("", "found", "", "what helps"):
+        rich.add_column(heading)
+    words = {True: Text("ok", "green"), False: Text("NOT OK", "bold red"), None: Text("limited", "yellow")}
+    for check in checks:
+        rich.add_row(Text(check.what), Text(check.found), words[check.ok], Text(check.advice))
+    to.print(rich)
 
 
 class StepProgress:

@@ -1,0 +1,92 @@
+"""Invoke tasks: one per figure, table and check of the paper, and the everyday commands. ``inv --list`` shows them.
+
+Every task starts ``python -m reproduce`` through a runner and ends with its exit status.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from invoke.collection import Collection
+from invoke.context import Context
+from invoke.tasks import Task, task
+
+from reproduce.provision import ProvisionError, ensure_nvcc
+from reproduce.runner import choose
+from reproduce.step import Step
+from reproduce.steps import STEPS
+
+_HELP = {
+    "fresh": "measure again what an earlier run has measured",
+    "results": "folder of the results (default: results/)",
+    "gpu": "GPU to use (default: $GPU, else 0)",
+    "only": "rows of this group only (table2: xcomp)",
+    "cuda": "CUDA minors that `registers` compares, e.g. 13.0,13.1",
+}
+# A step gets four times what it takes on our machine, and ten minutes to compile.
+_SLACK, _COMPILE_MINUTES = 4.0, 10.0
+
+
+def _reproduce(step: str, *words: str, minutes: float = 5.0, **options: str | bool) -> None:
+    """Runs ``python -m reproduce STEP`` with the options that are set; ends this program if it fails."""
+    arguments = list(words)
+    for name, value in options.items():
+        if value is True:
+            arguments.append(f"--{name}")
+        elif value:
+            arguments += [f"--{name}", str(value)]
+    limit = 60.0 * (_SLACK * minutes + _COMPILE_MINUTES)
+    status = choose().run(step, arguments, limit_s=limit)
+    if status:
+        sys.exit(status)
+
+
+def _task(step: Step) -> Task[Any]:
+    def run(c: Context, fresh: bool = False, results: str = "", gpu: str = "", only: str = "", cuda: str = "") -> None:
+        _reproduce(step.name, minutes=step.minutes, fresh=fresh, results=results, gpu=gpu, only=only, cuda=cuda)
+
+    needs = ", ".join(sorted(need.value for need in step.needs)) or "nothing"
+    run.__doc__ = f"{step.title} ({step.minutes:g} min; needs {needs})"
+    made: Task[Any] = task(name=step.name, help=_HELP)(run)
+    return made
+
+
+@task(name="all", help={name: _HELP[name] for name in ("fresh", "results", "gpu")})
+def all_(c: Context, fresh: bool = False, results: str = "", gpu: str = "") -> None:
+    """Every step that this machine can run, one after another."""
+    minutes = sum(step.minutes for step in STEPS.values())
+    _reproduce("all", minutes=minutes, fresh=fresh, results=results, gpu=gpu)
+
+
+@task
+def build(c: Context) -> None:
+    """Prepare the toolchain: find nvcc, or install nvcc 13.0 from PyPI into this environment."""
+    try:
+        print(f"nvcc {ensure_nvcc()} is ready; steps run on this machine")
+    except ProvisionError as error:
+        sys.exit(str(error))
+
+
+@task
+def doctor(c: Context) -> None:
+    """What this machine has, and what it can therefore run (under a minute)."""
+    _reproduce("doctor")
+
+
+@task
+def steps(c: Context) -> None:
+    """The steps with their time and needs."""
+    _reproduce("list")
+
+
+@task(
+    help={"update": "rewrite expected/ (shows the difference first)", "timing": "results folders, separated by commas"}
+)
+def golden(c: Context, update: bool = False, timing: str = "", results: str = "") -> None:
+    """How the results differ from expected/; the only way to rewrite it."""
+    runs = ("--timing", *timing.split(",")) if timing else ()
+    _reproduce("golden", *runs, update=update, results=results)
+
+
+namespace = Collection(*(_task(step) for step in STEPS.values()), all_, build, doctor, steps, golden)
