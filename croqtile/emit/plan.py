@@ -29,8 +29,9 @@ class MapPlan:
 
     ``dims`` innermost first (the order of ``cuTensorMapEncodeTiled``), one to five of them. A tensor dimension that is
     cut twice (a head's rows, then a tile of these) is two map dimensions, so that the engine clips the tile at the
-    head's end and not at the tensor's. ``whole`` lists (inner extent, dimension) pairs that must divide exactly at
-    launch because of that: the wrapper stops with a message if ``dimension % extent != 0``.
+    head's end and not at the tensor's; ``tensormap.access`` says how a view becomes dimensions and an origin. ``whole``
+    lists (inner extent, dimension) pairs that must divide exactly at launch because of that: the wrapper stops with a
+    message if ``dimension % extent != 0``.
     ``swizzle`` is 0, 32, 64 or 128 bytes; box[0] · element size ≤ swizzle unless it is 0.
     """
 
