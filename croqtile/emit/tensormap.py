@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from croqtile import ir
+from croqtile.fold import ZERO, binary
 
 MAX_DIMS = 5  # of a tensor map (CUDA driver API, cuTensorMapEncodeTiled)
 
@@ -57,7 +58,7 @@ def access(view: ir.View, ranges: Ranges | None = None) -> Access:
     stride: ir.Expr = ir.IntLit(1)
     for dim, extent in zip(reversed(view.dims), reversed(tensor.dims), strict=True):
         axes += _dimension(dim, extent, stride, ranges or {}, whole)
-        stride = times(stride, extent)
+        stride = binary("*", stride, extent)
     if len(axes) > MAX_DIMS:
         raise UnsupportedView(f"it needs a tensor map of {len(axes)} dimensions; the copy engine has {MAX_DIMS}")
     return Access(tuple(axes), tuple(whole))
@@ -68,26 +69,26 @@ def _dimension(
 ) -> list[Axis]:
     """The axes of one tensor dimension, innermost first."""
     outer: list[Axis] = []  # outermost first
-    origin: ir.Expr = ir.IntLit(0)
+    origin: ir.Expr = ZERO
     for level, rest in zip(dim.levels[:-1], (dim.levels[k:] for k in range(1, len(dim.levels))), strict=True):
-        start = times(level.index, level.step)
+        start = binary("*", level.index, level.step)
         if _stays_inside(rest, level.extent, ranges):
-            origin = plus(origin, start)
-        elif start == ir.IntLit(0) and origin == ir.IntLit(0) and level.extent == full:
+            origin = binary("+", origin, start)
+        elif start == ZERO and origin == ZERO and level.extent == full:
             continue  # the whole dimension again
-        elif origin != ir.IntLit(0):
+        elif origin != ZERO:
             raise UnsupportedView("a tile may leave a view that starts inside another tile")
-        elif level.step == ir.IntLit(0):
+        elif level.step == ZERO:
             full = level.extent
         else:
             count, condition = _positions(level, full)
             whole.append(condition)
-            outer.append(Axis(count, times(level.step, stride), level.index, 1))
+            outer.append(Axis(count, binary("*", level.step, stride), level.index, 1))
             full = level.extent
     tile = full
     if dim.levels:
         last = dim.levels[-1]
-        tile, origin = last.extent, plus(origin, times(last.index, last.step))
+        tile, origin = last.extent, binary("+", origin, binary("*", last.index, last.step))
     if not isinstance(tile, ir.IntLit):
         raise UnsupportedView("the extents of its tile are not constant")
     return [Axis(full, stride, origin, tile.value), *reversed(outer)]
@@ -96,15 +97,15 @@ def _dimension(
 def _positions(level: ir.Level, full: ir.Expr) -> tuple[ir.Expr, tuple[ir.Expr, ir.Expr]]:
     """How many views of this level the dimension holds, and what must divide exactly for it to hold no part of one."""
     if level.step == level.extent:
-        return over(full, level.extent), (level.extent, full)
-    beyond_first = minus(full, level.extent)
-    return plus(over(beyond_first, level.step), ir.IntLit(1)), (level.step, beyond_first)
+        return binary("/", full, level.extent), (level.extent, full)
+    beyond_first = binary("-", full, level.extent)
+    return binary("+", binary("/", beyond_first, level.step), ir.IntLit(1)), (level.step, beyond_first)
 
 
 def _stays_inside(levels: tuple[ir.Level, ...], extent: ir.Expr, ranges: Ranges) -> bool:
     """Do tiles cut by ``levels`` out of a view of ``extent`` provably lie in it, whatever the indices?"""
-    starts = [times(level.index, level.step) for level in levels]
-    if all(start == ir.IntLit(0) for start in starts) and levels[-1].extent == extent:
+    starts = [binary("*", level.index, level.step) for level in levels]
+    if all(start == ZERO for start in starts) and levels[-1].extent == extent:
         return True
     low, high = 0, 0
     for start in starts:
@@ -146,38 +147,3 @@ def interval(expr: ir.Expr, ranges: Ranges) -> Range:
 
 def _add(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else a + b
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Expressions, with constants folded. Symbols compare by identity, so equal expressions are those of equal structure.
-
-
-def plus(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    if isinstance(a, ir.IntLit) and isinstance(b, ir.IntLit):
-        return ir.IntLit(a.value + b.value)
-    if a == ir.IntLit(0):
-        return b
-    return a if b == ir.IntLit(0) else ir.Binary("+", a, b)
-
-
-def minus(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    if isinstance(a, ir.IntLit) and isinstance(b, ir.IntLit):
-        return ir.IntLit(a.value - b.value)
-    return a if b == ir.IntLit(0) else ir.Binary("-", a, b)
-
-
-def times(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    if isinstance(a, ir.IntLit) and isinstance(b, ir.IntLit):
-        return ir.IntLit(a.value * b.value)
-    if ir.IntLit(0) in (a, b):
-        return ir.IntLit(0)
-    if a == ir.IntLit(1):
-        return b
-    return a if b == ir.IntLit(1) else ir.Binary("*", a, b)
-
-
-def over(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    """a / b for a ≥ 0, b > 0."""
-    if isinstance(a, ir.IntLit) and isinstance(b, ir.IntLit):
-        return ir.IntLit(a.value // b.value)
-    return a if b == ir.IntLit(1) else ir.Binary("/", a, b)

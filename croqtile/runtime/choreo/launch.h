@@ -77,6 +77,15 @@ inline unsigned int grid_extent(const Site& site, const char* index, char axis, 
   return static_cast<unsigned int>(count);
 }
 
+// CTAs of a cluster are consecutive along the first grid index.
+inline void whole_clusters(const Site& site, const char* index, unsigned int count, unsigned int cluster) {
+  if (count % cluster != 0)
+    site.refuse(std::string("`") + index + "` counts " + std::to_string(count) +
+                " tiles, which is not a multiple of the cluster's " + std::to_string(cluster) + " CTAs");
+}
+
+inline constexpr long long ceil_div(long long a, long long b) { return (a + b - 1) / b; }
+
 inline void check_pointer(const Site& site, const char* parameter, const void* pointer, std::size_t alignment) {
   if (pointer == nullptr) site.refuse(std::string("`") + parameter + "` is a null pointer");
   if (reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0) return;

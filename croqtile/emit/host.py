@@ -1,0 +1,232 @@
+"""The host wrapper of a tile function: checks its arguments, builds the tensor maps, launches the kernel once.
+
+What is the same for all wrappers is in the runtime (``runtime/choreo/launch.h``); the text made here only says which
+dimension binds which symbol, how the maps look and what the kernel takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from croqtile import ir
+from croqtile.emit.plan import EmitPlan, MapPlan, Param
+
+_MAP_TYPES = {
+    ir.Elem.F16: "CU_TENSOR_MAP_DATA_TYPE_FLOAT16",
+    ir.Elem.BF16: "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
+    ir.Elem.F32: "CU_TENSOR_MAP_DATA_TYPE_FLOAT32",
+    ir.Elem.S32: "CU_TENSOR_MAP_DATA_TYPE_INT32",
+    ir.Elem.U32: "CU_TENSOR_MAP_DATA_TYPE_UINT32",
+}  # elements of one byte are UINT8: the engine moves bytes, and zero is the same byte in all of them
+
+_SWIZZLES = {
+    0: "CU_TENSOR_MAP_SWIZZLE_NONE",
+    32: "CU_TENSOR_MAP_SWIZZLE_32B",
+    64: "CU_TENSOR_MAP_SWIZZLE_64B",
+    128: "CU_TENSOR_MAP_SWIZZLE_128B",
+}
+
+
+def emit_wrapper(plan: EmitPlan) -> str:
+    """The definition of the host function ``plan.kernel.name``: one view per tensor, in the order of the parameters."""
+    kernel = plan.kernel
+    parameters = ", ".join(_view_parameter(plan, tensor) for tensor in kernel.tensors)
+    body = [
+        f"constexpr choreo::launch::Site site_{{{_quoted(kernel.name)}, {_quoted(kernel.span.file)}, "
+        f"{kernel.span.line}}};",
+        *_dimensions(kernel),
+        *_captured(kernel),
+        *_conditions(plan),
+        *_grid(plan),
+        *_pointers(plan),
+        *(line for tensor_map in plan.maps for line in _tensor_map(tensor_map)),
+        *_launch(plan),
+    ]
+    lines = [f"void {kernel.name}({parameters}) {{", *(f"  {line}" for line in body), "}"]
+    return "\n".join(lines) + "\n"
+
+
+def emit_declaration(plan: EmitPlan) -> str:
+    """The wrapper's declaration, for host code that stands before its definition."""
+    return f"void {plan.kernel.name}({', '.join(_view_parameter(plan, t) for t in plan.kernel.tensors)});\n"
+
+
+def _view_parameter(plan: EmitPlan, tensor: ir.Tensor) -> str:
+    """A tensor that the kernel only reads is taken as a view of constant elements, which other views convert to."""
+    element = f"choreo::{tensor.elem.spelling}"
+    constant = "" if _is_written(plan, tensor) else "const "
+    return f"const choreo::spanned_view<{constant}{element}, {len(tensor.dims)}>& {tensor.name}"
+
+
+def _is_written(plan: EmitPlan, tensor: ir.Tensor) -> bool:
+    by_copy = any(tensor_map.writes and tensor_map.tensor is tensor for tensor_map in plan.maps)
+    by_pointer = any(param.source is tensor and not param.ctype.startswith("const ") for param in plan.params)
+    return by_copy or by_pointer
+
+
+def _dimensions(kernel: ir.Kernel) -> Iterator[str]:
+    """Every symbolic dimension from the first place where it stands; the other places must agree."""
+    bound: dict[ir.Symbol, tuple[ir.Tensor, int]] = {}
+    for tensor in kernel.tensors:
+        for index, dim in enumerate(tensor.dims):
+            place = f"{_quoted(tensor.name)}, {index}"
+            extent = f"{tensor.name}.shape()[{index}]"
+            if isinstance(dim, ir.IntLit):
+                yield f"choreo::launch::constant_dimension(site_, {place}, {dim.value}, {extent});"
+            elif isinstance(dim, ir.Var) and dim.symbol in bound:
+                first, first_index = bound[dim.symbol]
+                yield (
+                    f"choreo::launch::same_dimension(site_, {_quoted(dim.symbol.name)}, {_quoted(first.name)}, "
+                    f"{first_index}, {dim.symbol.cname}, {place}, {extent});"
+                )
+            elif isinstance(dim, ir.Var):
+                bound[dim.symbol] = (tensor, index)
+                yield (
+                    f"[[maybe_unused]] const long long {dim.symbol.cname} = "
+                    f"choreo::launch::dimension(site_, {_quoted(dim.symbol.name)}, {place}, {extent});"
+                )
+            else:
+                raise AssertionError(f"dimension {index} of {tensor.name} is neither a constant nor a name")
+
+
+def _captured(kernel: ir.Kernel) -> Iterator[str]:
+    for captured in kernel.captured:
+        symbol = captured.symbol
+        yield f"[[maybe_unused]] const {symbol.ctype} {symbol.cname} = {expression(captured.value)};"
+
+
+def _conditions(plan: EmitPlan) -> Iterator[str]:
+    """Tensors that are cut into pieces must hold whole ones (see ``tensormap``)."""
+    seen: set[tuple[str, ir.Expr, ir.Expr]] = set()
+    for tensor_map in plan.maps:
+        for extent, dimension in tensor_map.whole:
+            key = (tensor_map.tensor.name, extent, dimension)
+            if key not in seen:
+                seen.add(key)
+                what = _quoted(_source(dimension))
+                yield (
+                    f"choreo::launch::whole_pieces(site_, {_quoted(tensor_map.tensor.name)}, {what}, "
+                    f"{expression(dimension)}, {expression(extent)});"
+                )
+
+
+def _grid(plan: EmitPlan) -> Iterator[str]:
+    extents = {"x": "1", "y": "1", "z": "1"}
+    for axis in plan.grid:
+        bound = axis.symbol.bound
+        assert bound is not None, "a grid index has a bound"
+        extents[axis.axis] = (
+            f"choreo::launch::grid_extent(site_, {_quoted(axis.symbol.name)}, '{axis.axis}', {expression(bound)})"
+        )
+    yield f"const dim3 grid_({extents['x']}, {extents['y']}, {extents['z']});"
+    if plan.kernel.cluster > 1:
+        first = plan.grid[0]
+        yield (
+            f"choreo::launch::whole_clusters(site_, {_quoted(first.symbol.name)}, grid_.{first.axis}, "
+            f"{plan.kernel.cluster});"
+        )
+
+
+def _pointers(plan: EmitPlan) -> Iterator[str]:
+    """Parameters that the kernel addresses itself; those behind tensor maps are checked when the map is built."""
+    for param in plan.params:
+        if isinstance(param.source, ir.Tensor):
+            tensor = param.source
+            yield (
+                f"choreo::launch::check_pointer(site_, {_quoted(tensor.name)}, {tensor.name}.data(), "
+                f"{tensor.elem.bytes});"
+            )
+
+
+def _tensor_map(tensor_map: MapPlan) -> Iterator[str]:
+    tensor = tensor_map.tensor
+    extents = ", ".join(expression(dim.extent) for dim in tensor_map.dims)
+    strides = ", ".join(expression(dim.stride) for dim in tensor_map.dims)
+    box = ", ".join(str(extent) for extent in tensor_map.box)
+    yield (
+        f"const CUtensorMap {tensor_map.name} = "
+        f"choreo::launch::encode(site_, choreo::launch::TileMap<{len(tensor_map.dims)}>{{"
+    )
+    yield (
+        f"    {_quoted(tensor.name)}, {tensor.name}.data(), "
+        f"{_MAP_TYPES.get(tensor.elem, 'CU_TENSOR_MAP_DATA_TYPE_UINT8')}, {tensor.elem.bytes},"
+    )
+    yield f"    {{{extents}}}, {{{strides}}}, {{{box}}}, {_SWIZZLES[tensor_map.swizzle]}}});"
+
+
+def _launch(plan: EmitPlan) -> Iterator[str]:
+    arguments = ["site_", plan.function, "grid_", str(plan.threads), str(plan.dynamic_bytes)]
+    arguments += [_argument(param) for param in plan.params]
+    yield "static std::atomic<std::uint64_t> devices_{0};  // on which the limit of shared memory is raised"
+    yield f"choreo::launch::allow_dynamic_memory(site_, {plan.function}, {plan.dynamic_bytes}, devices_);"
+    yield f"choreo::launch::enqueue({', '.join(arguments)});"
+    if not plan.kernel.asynchronous:
+        yield "choreo::launch::finish(site_);"
+
+
+def _argument(param: Param) -> str:
+    if isinstance(param.source, MapPlan):
+        return param.source.name
+    if isinstance(param.source, ir.Tensor):
+        return f"{param.source.name}.data()"
+    if isinstance(param.source, ir.Symbol):
+        return f"static_cast<{param.ctype}>({param.source.cname})"
+    return f"static_cast<{param.ctype}>({param.source.symbol.cname})"
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Launch-time expressions. Dimensions are `long long` in the wrapper, so that products of them do not overflow.
+
+
+def expression(expr: ir.Expr) -> str:
+    """C++ text of a launch-time expression, fully parenthesised where it has to be."""
+    if isinstance(expr, ir.IntLit):
+        return str(expr.value)
+    if isinstance(expr, ir.FloatLit):
+        return {"inf": "INFINITY", "-inf": "-INFINITY"}.get(expr.text, expr.text)
+    if isinstance(expr, ir.Var):
+        return expr.symbol.cname
+    if isinstance(expr, ir.Binary):
+        return f"{_operand(expr.left)} {expr.op} {_operand(expr.right)}"
+    if isinstance(expr, ir.Unary):
+        return f"{expr.op}{_operand(expr.operand)}"
+    if isinstance(expr, ir.Select):
+        return f"{_operand(expr.condition)} ? {_operand(expr.yes)} : {_operand(expr.no)}"
+    if isinstance(expr, ir.Intrinsic):
+        if expr.name in ("__max", "__min"):
+            return expression(ir.Select(ir.Binary(">" if expr.name == "__max" else "<", *expr.args), *expr.args))
+        arguments = ", ".join(expression(argument) for argument in expr.args)
+        name = _HOST_FUNCTIONS.get(expr.name)
+        if name is not None:
+            return f"{name}({arguments})"
+        if expr.target is not None:
+            return f"static_cast<choreo::{expr.target.spelling}>({arguments})"
+    raise AssertionError(f"no launch-time expression: {expr}")
+
+
+_HOST_FUNCTIONS = {
+    "cdiv": "choreo::launch::ceil_div",
+    "__exp2f": "std::exp2",
+    "__expf": "std::exp",
+    "__logf": "std::log",
+}
+
+
+def _operand(expr: ir.Expr) -> str:
+    text = expression(expr)
+    return f"({text})" if isinstance(expr, (ir.Binary, ir.Select, ir.Unary)) else text
+
+
+def _source(expr: ir.Expr) -> str:
+    """As in the user's file, for messages."""
+    if isinstance(expr, ir.Var):
+        return expr.symbol.name
+    if isinstance(expr, ir.Binary):
+        return f"{_source(expr.left)} {expr.op} {_source(expr.right)}"
+    return expression(expr)
+
+
+def _quoted(text: str) -> str:
+    """A C++ string literal."""
+    return json.dumps(text, ensure_ascii=False)
