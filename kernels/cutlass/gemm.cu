@@ -30,6 +30,9 @@ static_assert(Config::kUnion == bool(EXPECT_UNION), "the shared storage is not o
 
 constexpr int kSamples = 4096;
 
+#define TEXT_OF(macro) #macro
+#define TEXT(macro) TEXT_OF(macro)
+
 [[noreturn]] void fail(const char* what, const char* why) {
   std::fprintf(stderr, "error: %s: %s\n", what, why);
   std::exit(3);
@@ -193,7 +196,7 @@ int main(int argc, char** argv) {
     sampled = {std::max(sampled.wrong, now.wrong), std::max(sampled.max_error, now.max_error)};
   }
 
-  std::printf("kernel: %s\n", KERNEL_NAME);
+  std::printf("kernel: %s\n", TEXT(KERNEL));
   std::printf("cutlass: %d.%d.%d\n", CUTLASS_MAJOR, CUTLASS_MINOR, CUTLASS_PATCH);
   std::printf("gpu: %s\n", gpu.name);
   std::printf("sms: %d\n", gpu.multiProcessorCount);
