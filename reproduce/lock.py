@@ -14,15 +14,15 @@ class LockedError(Exception):
 
 
 @contextmanager
-def lock(path: Path, what: str) -> Iterator[None]:
-    """Holds ``path`` as a lock file; raises LockedError at once if another process has it.
+def lock(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
+    """Holds ``path`` as a lock file; raises LockedError at once if another run has it, unless told to wait for it.
 
     The kernel gives the lock back when its holder ends, however it ends, so a stale file never blocks a run.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             file.seek(0)
             holder = file.read().strip() or "unknown"

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include <cuda.h>
@@ -155,6 +156,21 @@ CUtensorMap encode(const Site& site, const TileMap<N>& map) {
   return result;
 }
 
+// CHOREO_CARVEOUT_KIB=n: the SM keeps n KiB for shared memory and the rest for L1. That bounds the CTAs per SM without
+// touching the kernel, so that it can be measured at an occupancy that it would exceed. Rounded down, because the driver
+// takes the next larger of its splits (… 100, 132, 164, 196, 228 KiB).
+template <typename Kernel>
+cudaError_t set_carveout(Kernel* kernel, int device) {
+  const char* wish = std::getenv("CHOREO_CARVEOUT_KIB");
+  if (wish == nullptr || *wish == '\0') return cudaSuccess;
+  int most = 0;
+  const cudaError_t error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+  if (error != cudaSuccess) return error;
+  const long long percent = std::atoll(wish) * 1024 * 100 / most;
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributePreferredSharedMemoryCarveout,
+                              static_cast<int>(percent < 0 ? 0 : percent > 100 ? 100 : percent));
+}
+
 // Raises the kernel's limit of dynamic shared memory, once per device (bit d of `done`; devices above 63 every time).
 template <typename Kernel>
 void allow_dynamic_memory(const Site& site, Kernel* kernel, int bytes, std::atomic<std::uint64_t>& done) {
@@ -165,6 +181,7 @@ void allow_dynamic_memory(const Site& site, Kernel* kernel, int bytes, std::atom
   if (error == cudaSuccess)
     error = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  bytes);
+  if (error == cudaSuccess) error = set_carveout(kernel, device);
   if (error != cudaSuccess)
     site.refuse("cannot get " + std::to_string(bytes) + " bytes of shared memory per block: CUDA: " + error_text(error));
   done.fetch_or(bit, std::memory_order_relaxed);
