@@ -54,7 +54,7 @@ class BinOp:
 
 IntExpr = Union[Const, Name, BinOp]
 
-_OPERATORS: dict[str, Callable[[int, int], int]] = {
+OPERATORS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -80,7 +80,7 @@ def evaluate(expr: IntExpr, env: Mapping[str, int]) -> int:
         return expr.value
     if isinstance(expr, Name):
         return env[expr.name]
-    return _OPERATORS[expr.op](evaluate(expr.left, env), evaluate(expr.right, env))
+    return OPERATORS[expr.op](evaluate(expr.left, env), evaluate(expr.right, env))
 
 
 def names_in(expr: IntExpr) -> frozenset[str]:

@@ -1,0 +1,125 @@
+"""Defects of the synchronisation itself: deadlocks, event overruns, arrival counts.
+
+An event whose arrivals cannot be matched with settings orders nothing: the caller links again with its name in
+``silent``. That is the case when the number of triggering instances differs from ``arrivals``, and when an arrival (or
+a copy) for setting k+1 of a slot may come before setting k: it would then count for the wrong setting. A setting that
+may come before some instance's previous wait (a waiter is lapped) is reported too; it orders no less, as every instance
+counts its own settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from hb_analyzer.graph import Ordering, find_cycle
+from hb_analyzer.model import Program
+from hb_analyzer.report import Defect
+from hb_analyzer.unroll import SlotKey, Unrolling
+
+Parameters = tuple[tuple[str, int], ...]
+
+
+@dataclass
+class ArrivalCensus:
+    """Which role instances trigger which event slots, over all unrolled trip counts."""
+
+    roles: dict[SlotKey, set[int]] = field(default_factory=dict)
+
+    def add(self, unrolling: Unrolling) -> None:
+        for key, by_role in unrolling.triggers.items():
+            self.roles.setdefault(key, set()).update(by_role)
+
+    def defects(self, program: Program) -> dict[str, Defect]:
+        """One defect for each event with a slot that is triggered by other than ``arrivals`` instances."""
+        found: dict[str, Defect] = {}
+        for event in program.events:
+            for slot in range(event.slots):
+                roles = self.roles.get((event.name, slot))
+                if roles and len(roles) != event.arrivals:
+                    names = ", ".join(sorted(program.roles[role].name for role in roles))
+                    found[event.name] = Defect(
+                        "arrivals",
+                        f"{event.name}[{slot}] needs {event.arrivals} arrivals for each setting, but "
+                        f"{len(roles)} instances trigger it ({names}); it orders nothing",
+                        event=event.name,
+                    )
+                    break
+        return found
+
+
+def deadlocks(unrolling: Unrolling, parameters: Parameters) -> Iterator[Defect]:
+    """Waits and meetings that never complete, and one cycle, if any. Empty iff every node can execute."""
+    for stuck in unrolling.stuck:
+        site = unrolling.site(stuck.node)
+        yield Defect("deadlock", f"{site}: {stuck.why}", first=site, event=stuck.event, parameters=parameters)
+    cycle = find_cycle(unrolling.preds)
+    if cycle:
+        # Where the cycle changes role, one role waits for another: those are the operations to show.
+        hops = [node for i, node in enumerate(cycle) if unrolling.roles[node] != unrolling.roles[cycle[i - 1]]]
+        sites = [unrolling.site(node) for node in (hops or cycle)]
+        chain = " → ".join(map(str, [*sites, sites[0]]))
+        yield Defect("deadlock", f"circular wait: {chain}", first=sites[0], second=sites[-1], parameters=parameters)
+
+
+@dataclass(frozen=True)
+class Overrun:
+    """``breaks_order``: the event must order nothing from here on."""
+
+    defect: Defect
+    event: str
+    breaks_order: bool
+
+
+def overruns(unrolling: Unrolling, ordering: Ordering, parameters: Parameters) -> Iterator[Overrun]:
+    """At most two for each event: one of its arrivals, one of its waits."""
+    reported: set[tuple[str, bool]] = set()
+
+    def report(key: SlotKey, breaks_order: bool, why: str, first: int, second: int) -> Iterator[Overrun]:
+        if (key[0], breaks_order) not in reported:
+            reported.add((key[0], breaks_order))
+            a, b = unrolling.site(first), unrolling.site(second)
+            text = f"{key[0]}[{key[1]}]: {why}: {b} does not follow {a}"
+            yield Overrun(Defect("overrun", text, a, b, None, key[0], parameters), key[0], breaks_order)
+
+    for key, settings in unrolling.settings.items():
+        waits = unrolling.waits.get(key, {})
+        for previous, setting in pairwise(settings):
+            arrivals = [*setting.triggers, *(unrolling.accesses[a].begin for a in setting.copies)]
+            # Without bytes to wait for, a setting happens with the last of its triggers.
+            complete = [previous.node] if previous.copies else previous.triggers
+            for arrival in arrivals:
+                if not all(ordering.happened(node, arrival) for node in complete):
+                    yield from report(
+                        key,
+                        True,
+                        f"an arrival for setting {setting.number + 1} can come before setting {previous.number + 1}",
+                        previous.node,
+                        arrival,
+                    )
+        for setting in settings:
+            k = setting.number - 1  # the wait that this setting must not lap
+            for instances in waits.values():
+                if 0 <= k < len(instances) and not ordering.happened(instances[k], setting.node):
+                    yield from report(
+                        key,
+                        False,
+                        f"setting {setting.number + 1} can come before wait {k + 1}",
+                        instances[k],
+                        setting.node,
+                    )
+
+
+def smallest(defects: Iterable[Defect]) -> tuple[Defect, ...]:
+    """The first defect of each cause (same kind, buffer, event and operations, whatever the iteration)."""
+    kept: dict[object, Defect] = {}
+    for defect in defects:
+        kept.setdefault(cause(defect), defect)
+    return tuple(kept.values())
+
+
+def cause(defect: Defect) -> object:
+    """What two defects that differ in iterations and trip counts only have in common."""
+    places = tuple((s.role, s.label, s.where) for s in (defect.first, defect.second) if s is not None)
+    return (defect.kind, defect.buffer, defect.event, places)

@@ -1,0 +1,354 @@
+"""Which parameter values to unroll, so that what holds at them holds for every trip count.
+
+The order between iterations of loops repeats: an edge (p, i) → (q, i + d) exists for every i, d is at most the depth of
+a ring, and slots repeat with the least common multiple L of all slot counts and moduli. A shortest path from a write
+w to a clobbering write x and on to a read r passes every ring at most once on each leg, so it spans at most 2·S
+iterations, S being the summed depth of the rings that start with free slots (at least the deepest ring); the slots of
+w and r differ by at most L. Hence whatever happens at a larger trip count happens, shifted by a multiple of L, at one
+of 0 … 2·S + L. Constants in conditions (look-ahead, peeled iterations) shift the places where behaviour changes, so
+they are added; factors stretch the period, so they multiply. Independent and nested counts take the Cartesian product.
+
+What these rules do not cover (counts that are products of counters, two counts whose relation is not visible) is
+reported, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import lcm, prod
+
+from hb_analyzer.model import (
+    Access,
+    BinOp,
+    Const,
+    If,
+    IntExpr,
+    Loop,
+    Name,
+    Parameter,
+    Program,
+    Role,
+    Statement,
+    Trigger,
+    Wait,
+    evaluate,
+    names_in,
+)
+
+Values = dict[str, int]
+_VALUATION_LIMIT = 20_000
+_COMPARISONS = {"<", "<=", ">", ">=", "==", "!=", "max", "min"}
+_MONOTONE = {"+", "*", "/", "cdiv", "max", "min"}
+
+
+class UnboundedError(Exception):
+    """No finite set of trip counts is known to suffice; the message says why."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The program with its composite trip counts named, and the values of each parameter to try.
+
+    ``prefix`` names a parameter whose smaller values need not be tried (see :func:`_prefix_parameter`)."""
+
+    program: Program
+    ranges: dict[str, range]
+    bound: int  # 2·S + L and the constants
+    period: int  # L
+    prefix: str | None = None
+
+    def valuations(self, whole: bool = True) -> Iterator[Values]:
+        """The Cartesian product, small values first. ``whole=False``: only the largest value of ``prefix``."""
+        names = list(self.ranges)
+        axes = [self.ranges[name][-1:] if name == self.prefix and not whole else self.ranges[name] for name in names]
+        for values in sorted(product(*axes), key=lambda v: (sum(v), v)):
+            yield dict(zip(names, values, strict=True))
+
+
+def domain_of(program: Program) -> Domain:
+    """The trip counts that decide ``program``. Raises UnboundedError."""
+    program = _name_composite_trips(program)
+    shape = _Shape()
+    for statement in statements(program):
+        if isinstance(statement, Loop):
+            shape.trip(statement.trip)
+        elif isinstance(statement, If):
+            shape.visit(statement.condition)
+        elif isinstance(statement, Access):
+            shape.visit(statement.slot)
+            shape.visit(statement.event_slot)
+        elif isinstance(statement, (Trigger, Wait)):
+            shape.visit(statement.slot)
+    slots = [buffer.slots for buffer in program.buffers] + [event.slots for event in program.events]
+    period = lcm(1, *slots, *shape.moduli) * prod(shape.divisors)
+    depth = max([1, *slots, _credit(program)])
+    bound = 2 * depth * prod(shape.divisors) + period + shape.offset
+    bound *= shape.scale
+    ranges: dict[str, range] = {}
+    used = shape.names
+    for parameter in program.parameters:
+        if parameter.name not in used:
+            continue
+        high = parameter.minimum + bound
+        if parameter.maximum is not None:
+            high = min(high, parameter.maximum)
+        if high < parameter.minimum:
+            raise UnboundedError(f"parameter {parameter.name} has no value: its maximum is below its minimum")
+        ranges[parameter.name] = range(parameter.minimum, high + 1)
+    if prod(map(len, ranges.values())) > _VALUATION_LIMIT:
+        raise UnboundedError(
+            f"too many combinations of trip counts: {' × '.join(f'{len(r)} of {n}' for n, r in ranges.items())}"
+        )
+    return Domain(program, ranges, bound, period, _prefix_parameter(program))
+
+
+def _credit(program: Program) -> int:
+    """Summed slots of the events that start with settings or are triggered outside the loops that wait for them."""
+    early = {event.name for event in program.events if event.initial}
+    for role in program.roles:
+        for statement in role.body:
+            if isinstance(statement, Trigger):
+                early.add(statement.event)
+            elif isinstance(statement, Loop) and isinstance(statement.trip, Const):
+                early |= {inner.event for inner in walk(statement.body) if isinstance(inner, Trigger)}
+    return sum(event.slots * max(1, event.initial) for event in program.events if event.name in early)
+
+
+@dataclass
+class _Shape:
+    """What the expressions of a program ask of the bound: thresholds, factors, moduli, divisors."""
+
+    offset: int = 0
+    scale: int = 1
+    moduli: set[int] = field(default_factory=set)
+    divisors: set[int] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+
+    def trip(self, expr: IntExpr) -> None:
+        """A trip count: a constant, or names with coefficients ±1 and a constant, or max/min of such."""
+        if isinstance(expr, Const):
+            return
+        if isinstance(expr, BinOp) and expr.op in ("max", "min"):
+            self.trip(expr.left)
+            self.trip(expr.right)
+        elif (constant := _unit_linear(expr)) is None:
+            raise UnboundedError(f"the trip count {expr} is not a sum of counts and constants")
+        else:
+            self.offset += abs(constant)
+        self.visit(expr)
+
+    def visit(self, expr: IntExpr) -> int:
+        """Collects from ``expr``; returns the sum of its constants that can act as thresholds."""
+        if isinstance(expr, Const):
+            return abs(expr.value)
+        if isinstance(expr, Name):
+            self.names.add(expr.name)
+            return 0
+        left, right = self.visit(expr.left), self.visit(expr.right)
+        op = expr.op
+        if op in ("%", "/", "cdiv"):
+            if not isinstance(expr.right, Const):
+                raise UnboundedError(f"{expr} divides by something that only the launch knows")
+            if names_in(expr.left):
+                (self.moduli if op == "%" else self.divisors).add(max(1, abs(expr.right.value)))
+            return 0 if op == "%" else left
+        if op == "*":
+            if names_in(expr.left) and names_in(expr.right):
+                raise UnboundedError(f"{expr} multiplies two counts")
+            factor = left if not names_in(expr.left) else right
+            if names_in(expr):
+                self.scale = max(self.scale, factor)
+            return left * right
+        if op in _COMPARISONS:
+            self.offset += (left + right) * prod(self.divisors)
+            return 0
+        return left + right
+
+
+def _unit_linear(expr: IntExpr) -> int | None:
+    """The constant of an expression that is ± names ± constants; None for any other."""
+    if isinstance(expr, Const):
+        return expr.value
+    if isinstance(expr, Name):
+        return 0
+    if expr.op not in ("+", "-"):
+        return None
+    left, right = _unit_linear(expr.left), _unit_linear(expr.right)
+    if left is None or right is None:
+        return None
+    return left + right if expr.op == "+" else left - right
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Composite trip counts
+
+
+def _name_composite_trips(program: Program) -> Program:
+    """Replaces trip counts such as ``cdiv(K, 64)`` by parameters of their own.
+
+    K takes every value, so cdiv(K, 64) does too: trying K = 0 … bound would try hardly any trip count. This is exact
+    only if K occurs nowhere else, else UnboundedError (the two uses would be taken for independent).
+    """
+    known = {parameter.name: parameter for parameter in program.parameters}
+    composites: dict[IntExpr, str] = {}
+    for statement in statements(program):
+        if isinstance(statement, Loop):
+            for part in _composites(statement.trip, known.keys()):
+                composites.setdefault(part, str(part))
+    if not composites:
+        return program
+    fresh = []
+    for part, name in composites.items():
+        low = {n: known[n].minimum for n in names_in(part)}
+        tops = {n: known[n].maximum for n in names_in(part)}
+        bounded = {n: top for n, top in tops.items() if top is not None}
+        monotone = _monotone(part)
+        fresh.append(
+            Parameter(
+                name,
+                max(0, evaluate(part, low)) if monotone else 0,
+                max(0, evaluate(part, bounded)) if monotone and len(bounded) == len(tops) else None,
+            )
+        )
+    substituted = replace(
+        program,
+        roles=tuple(replace(role, body=_substitute_body(role.body, composites)) for role in program.roles),
+        parameters=(*program.parameters, *fresh),
+    )
+    left_over: set[str] = set()
+    for statement in statements(substituted):
+        for expr in _expressions(statement):
+            left_over |= names_in(expr)
+    seen: set[str] = set()
+    for part in composites:
+        clash = names_in(part) & (left_over | seen)
+        if clash:
+            raise UnboundedError(
+                f"{part} is not provably equal or unrelated to other uses of {', '.join(sorted(clash))}"
+            )
+        seen |= names_in(part)
+    return substituted
+
+
+def _composites(expr: IntExpr, parameters: Collection[str]) -> Iterator[IntExpr]:
+    """Maximal subexpressions over parameters only that are not sums."""
+    if not isinstance(expr, BinOp):
+        return
+    names = names_in(expr)
+    if expr.op in ("+", "-", "max", "min"):
+        yield from _composites(expr.left, parameters)
+        yield from _composites(expr.right, parameters)
+    elif names and all(name in parameters for name in names):
+        yield expr
+
+
+def _monotone(expr: IntExpr) -> bool:
+    if isinstance(expr, Const):
+        return expr.value >= 0
+    if isinstance(expr, Name):
+        return True
+    if expr.op in ("/", "cdiv"):
+        return _monotone(expr.left) and isinstance(expr.right, Const) and expr.right.value > 0
+    return expr.op in _MONOTONE and _monotone(expr.left) and _monotone(expr.right)
+
+
+def _substitute(expr: IntExpr, names: dict[IntExpr, str]) -> IntExpr:
+    if expr in names:
+        return Name(names[expr])
+    if isinstance(expr, BinOp):
+        return BinOp(expr.op, _substitute(expr.left, names), _substitute(expr.right, names))
+    return expr
+
+
+def _substitute_body(body: tuple[Statement, ...], names: dict[IntExpr, str]) -> tuple[Statement, ...]:
+    result: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Loop):
+            statement = replace(
+                statement, trip=_substitute(statement.trip, names), body=_substitute_body(statement.body, names)
+            )
+        elif isinstance(statement, If):
+            statement = replace(
+                statement,
+                condition=_substitute(statement.condition, names),
+                then=_substitute_body(statement.then, names),
+                orelse=_substitute_body(statement.orelse, names),
+            )
+        elif isinstance(statement, Access):
+            statement = replace(
+                statement, slot=_substitute(statement.slot, names), event_slot=_substitute(statement.event_slot, names)
+            )
+        elif isinstance(statement, (Trigger, Wait)):
+            statement = replace(statement, slot=_substitute(statement.slot, names))
+        result.append(statement)
+    return tuple(result)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# The tile loop of persistent kernels
+
+
+def _prefix_parameter(program: Program) -> str | None:
+    """A parameter M such that running M' < M tiles is a prefix of running M.
+
+    That is so if M occurs only as the trip count of loops that end their roles. If moreover no edge of the graph for M
+    leads from a later tile to an earlier one, the graph for M' is the part of it before tile M', with the same order
+    and the same ends, so every defect, conflict and clobber at M' shows at M.
+    """
+    last = {role.body[-1].trip for role in program.roles if role.body and isinstance(role.body[-1], Loop)}
+    candidates = {trip.name for trip in last if isinstance(trip, Name)} & {p.name for p in program.parameters}
+    for name in sorted(candidates):
+        if all(_only_ends(role, name) for role in program.roles) and _has_inner(program, name):
+            return name
+    return None
+
+
+def _only_ends(role: Role, name: str) -> bool:
+    body = role.body
+    if body and isinstance(body[-1], Loop) and body[-1].trip == Name(name):
+        body = (*body[:-1], *body[-1].body)
+    return not any(name in names_in(expr) for statement in walk(body) for expr in _expressions(statement))
+
+
+def _has_inner(program: Program, name: str) -> bool:
+    """Is there another parameter? With one loop alone the small trip counts are cheap, and no shortcut is taken."""
+    used = {n for statement in statements(program) for expr in _expressions(statement) for n in names_in(expr)}
+    return any(parameter.name in used for parameter in program.parameters if parameter.name != name)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Traversal
+
+
+def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, Loop):
+            yield from walk(statement.body)
+        elif isinstance(statement, If):
+            yield from walk(statement.then)
+            yield from walk(statement.orelse)
+
+
+def statements(program: Program) -> Iterator[Statement]:
+    for role in program.roles:
+        yield from walk(role.body)
+
+
+def _expressions(statement: Statement) -> tuple[IntExpr, ...]:
+    if isinstance(statement, Loop):
+        return (statement.trip,)
+    if isinstance(statement, If):
+        return (statement.condition,)
+    if isinstance(statement, Access):
+        return (statement.slot, statement.event_slot)
+    if isinstance(statement, (Trigger, Wait)):
+        return (statement.slot,)
+    return ()
+
+
+def accesses_of(program: Program) -> Iterator[Access]:
+    """Every access statement, in every branch."""
+    return (statement for statement in statements(program) if isinstance(statement, Access))
