@@ -1,0 +1,7 @@
+"""``python -m hb_analyzer``."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

@@ -1,0 +1,199 @@
+"""The report of a pattern as text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from .expectations import expectation_lines
+from .model import WHOLE
+from .pattern import Pattern, Phase, PhaseAccess, PhaseId, Signal
+from .pattern_report import PatternAnalysis, described_edges, ignored_notes, sharing_groups
+from .report import Defect, Placement, Report, Verdict
+from .table import kib, percent, table
+
+_WIDTH = 100
+_BAR = 48  # columns of a memory map
+
+
+def pattern_text(analysis: PatternAnalysis) -> str:
+    """Phases, edges, pairs, groups, placement, savings, defects, assumptions."""
+    pattern, report = analysis.pattern, analysis.report
+    sections = [_title(analysis), _phases(analysis), _edges(analysis), *_pairs(report)]
+    sections += [_defects(title, found) for title, found in _DEFECTS(report) if found]
+    sections += [_placement(report), _summary(report)]
+    if report.assumptions:
+        sections.append("Assumptions\n" + _bullets(report.assumptions))
+    notes = [*report.notes, *ignored_notes(pattern)]
+    if notes:
+        sections.append("Notes\n" + _bullets(notes))
+    if expected := expectation_lines(analysis):
+        sections.append("Expected by the file\n" + _bullets(expected))
+    return "\n\n".join(sections) + "\n"
+
+
+def _DEFECTS(report: Report) -> list[tuple[str, tuple[Defect, ...]]]:
+    return [
+        ("Deadlocks", report.deadlocks),
+        ("Event overruns", report.overruns),
+        ("Races inside one buffer", report.races),
+        ("Arrival counts", report.arrivals),
+    ]
+
+
+def _title(analysis: PatternAnalysis) -> str:
+    pattern = analysis.pattern
+    origin = ", ".join(part for part in (pattern.framework, pattern.arch) if part)
+    lines = [pattern.kernel + (f"  ({origin})" if origin else "")]
+    lines.append("═" * len(lines[0]))
+    if analysis.ablation:
+        lines.append("UNSOUND ABLATION: one iteration, no acyclic constraint. Do not place buffers by this.")
+    lines += textwrap.wrap(pattern.notes, _WIDTH)
+    return "\n".join(lines)
+
+
+def _bullets(texts: Iterable[str]) -> str:
+    return "\n".join(textwrap.fill(text, _WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in texts)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Phases and edges
+
+
+def _phases(analysis: PatternAnalysis) -> str:
+    pattern, inference = analysis.pattern, analysis.inference
+    rows = []
+    for group in pattern.groups:
+        for i, phase in enumerate(group.phases):
+            loops = "".join(f"{name} " for name in inference.loops[PhaseId(group.name, i)])
+            label = phase.label + (f" (if {phase.when})" if phase.when else "")
+            rows.append(
+                (
+                    group.name if i == 0 else "",
+                    f"{'↻ ' + loops if loops else '  '}".strip() or "once",
+                    label,
+                    _signals(phase.waits, phase.barriers),
+                    _uses(phase),
+                    _signals(phase.triggers),
+                )
+            )
+    title = "Phases" + ("" if pattern.marked or not any(inference.loops.values()) else " (loops inferred)")
+    return title + "\n" + table(("role", "runs", "phase", "waits for", "buffers", "triggers"), rows)
+
+
+def _signals(signals: Iterable[Signal], barriers: Iterable[str] = ()) -> str:
+    names = [signal.event + (f"[{signal.slot}]" if signal.slot else "") for signal in signals]
+    return ", ".join([*names, *(f"barrier {name}" for name in barriers)]) or "·"
+
+
+def _uses(phase: Phase) -> str:
+    verbs = {"r": "reads", "w": "writes", "rw?": "uses"}
+    by_verb: dict[str, list[str]] = {}
+    for access in phase.accesses:
+        by_verb.setdefault(verbs[access.mode], []).append(_use(access))
+    parts = [f"{verb} {', '.join(dict.fromkeys(names))}" for verb, names in by_verb.items()]
+    if phase.opaque:
+        parts.append(f"opaque: {phase.opaque.reason}")
+    return "; ".join(parts) or "·"
+
+
+def _use(access: PhaseAccess) -> str:
+    region = ""
+    if access.region is None:
+        region = "[?]"
+    elif access.region != WHOLE:
+        region = "[" + ", ".join(f"{low}:{high}" for low, high in access.region) + "]"
+    return access.buffer + region + {"event": "…", "group": "…", "never": " (never awaited)"}.get(access.ends, "")
+
+
+def _edges(analysis: PatternAnalysis) -> str:
+    edges = described_edges(analysis.pattern, analysis.inference)
+    lines = ["Edges"]
+    lines += ["  program order   " + chain for chain in _chains(analysis.pattern)]
+    for edge in edges:
+        if edge.kind != "program":
+            why = f"   ({edge.why})" if edge.why else ""
+            lines.append(f"  {edge.kind:<8} {edge.name:<12} {edge.source} → {edge.target}{why}")
+    return "\n".join(lines)
+
+
+def _chains(pattern: Pattern) -> list[str]:
+    return [f"{group.name}: " + " → ".join(phase.label for phase in group.phases) for group in pattern.groups]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Verdicts and defects
+
+
+def _pairs(report: Report) -> list[str]:
+    yes = [verdict for verdict in report.verdicts if verdict.overlap]
+    no = [verdict for verdict in report.verdicts if not verdict.overlap]
+    total = len(report.verdicts)
+    texts = []
+    for title, verdicts in (("Overlappable pairs", yes), ("Non-overlappable pairs", no)):
+        body = "\n".join(_verdict(verdict) for verdict in verdicts) or "  none"
+        texts.append(f"{title} ({len(verdicts)} of {total})\n{body}")
+    return texts
+
+
+def _verdict(verdict: Verdict) -> str:
+    head = f"({verdict.a}, {verdict.b})"
+    reason = ": ".join(part for part in (verdict.kind, verdict.why) if part)
+    lines = [textwrap.fill(f"{head}  {reason}", _WIDTH, initial_indent="  ", subsequent_indent="      ")]
+    for name, site in (("first", verdict.first), ("second", verdict.second)):
+        if site is not None and str(site) not in verdict.why:
+            lines.append(f"      {name + ':':<7} {site}")
+    if verdict.parameters and not verdict.overlap:
+        lines.append("      with   " + ", ".join(f"{name} = {value}" for name, value in verdict.parameters))
+    return "\n".join(lines)
+
+
+def _defects(title: str, defects: Iterable[Defect]) -> str:
+    lines = [title]
+    for defect in defects:
+        at = ", ".join(f"{name} = {value}" for name, value in defect.parameters)
+        text = defect.why + (f" (from {at})" if at and at not in defect.why else "")
+        lines.append(textwrap.fill(text, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Memory
+
+
+def _placement(report: Report) -> str:
+    placement = report.placement
+    optimal = "no smaller layout exists" if placement.exact or placement.size == placement.lower_bound else "best found"
+    lines = [
+        f"Placement: {kib(placement.size)}, lower bound {placement.lower_bound} B, {optimal}",
+        memory_map(placement),
+    ]
+    for group in sharing_groups(placement):
+        lines.append(f"  share addresses: {', '.join(group)}")
+    return "\n".join(lines)
+
+
+def memory_map(placement: Placement, indent: str = "  ") -> str:
+    """One bar per buffer over the addresses 0 … size, to scale."""
+    order = sorted(placement.offsets, key=lambda name: (placement.offsets[name], -placement.sizes[name], name))
+    names = max((len(name) for name in order), default=0)
+    scale = _BAR / max(placement.size, 1)
+    lines = []
+    for name in order:
+        low, high = placement.offsets[name], placement.offsets[name] + placement.sizes[name]
+        start = min(round(low * scale), _BAR - 1)
+        stop = max(round(high * scale), start + 1)
+        bar = "·" * start + "█" * (stop - start) + "·" * (_BAR - stop)
+        lines.append(f"{indent}{name:<{names}}  {bar}  {low:>6} … {high:<6}  {high - low:>6} B")
+    return "\n".join(lines)
+
+
+def _summary(report: Report) -> str:
+    saved = report.baseline - report.placement.size
+    return "\n".join(
+        (
+            f"baseline   {kib(report.baseline)}",
+            f"optimised  {kib(report.placement.size)}",
+            f"saved      {kib(saved)}, {percent(saved, report.baseline)}",
+        )
+    )
