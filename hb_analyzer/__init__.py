@@ -5,7 +5,7 @@ event overruns and races, and places the buffers; ``explain_pair`` adds the proo
 ``place`` is the placement alone. Standard library only.
 """
 
-from hb_analyzer.decide import analyse
+from hb_analyzer.decide import analyse, explain_pair
 from hb_analyzer.placement import place
 
-__all__ = ["analyse", "place"]
+__all__ = ["analyse", "explain_pair", "place"]

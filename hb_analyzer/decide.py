@@ -8,18 +8,22 @@ needs both. What the model cannot express, and a program that deadlocks, is answ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from hb_analyzer.conditions import Conditions, Finding, Pair, atoms_by_buffer
 from hb_analyzer.defects import ArrivalCensus, Parameters, cause, deadlocks, overruns, smallest
 from hb_analyzer.graph import Ordering, topological_order
+from hb_analyzer.interleave import interleaving
 from hb_analyzer.model import Access, Opaque, Program
 from hb_analyzer.placement import place, sequential
+from hb_analyzer.proof import proof_paths
 from hb_analyzer.regions import Atoms
 from hb_analyzer.report import Defect, Report, Verdict
 from hb_analyzer.trips import Domain, UnboundedError, domain_of, walk
 from hb_analyzer.unroll import NODE_LIMIT, ModelError, TooLargeError, Unroller, Unrolling
+
+ORDERED = "all accesses are ordered at every trip count, and no value is lost"
 
 
 @dataclass
@@ -34,6 +38,7 @@ class Decision:
     arrivals: list[Defect] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)  # events that order nothing
     notes: list[str] = field(default_factory=list)
+    evidence: dict[Pair, tuple[Finding, Unrolling]] = field(default_factory=dict)
 
 
 def analyse(program: Program) -> Report:
@@ -41,8 +46,7 @@ def analyse(program: Program) -> Report:
     decision = decide(program)
     names = sorted(buffer.name for buffer in program.buffers)
     verdicts = tuple(
-        decision.refused.get(pair) or Verdict(*pair, overlap=True, why="ordered at all trip counts, nothing is lost")
-        for pair in combinations(names, 2)
+        decision.refused.get(pair) or Verdict(*pair, overlap=True, why=ORDERED) for pair in combinations(names, 2)
     )
     blocks = {buffer.name: (buffer.size, buffer.align) for buffer in program.buffers}
     return Report(
@@ -58,6 +62,29 @@ def analyse(program: Program) -> Report:
         assumptions=program.assumptions,
         notes=tuple(decision.notes),
     )
+
+
+def explain_pair(program: Program, a: str, b: str) -> Verdict:
+    """The verdict of ``analyse`` for two buffers, with its evidence: the chains that order their accesses, or an
+    interleaving in which the overlap is observed. Raises KeyError if a name is unknown or a == b."""
+    low, high = pair = (min(a, b), max(a, b))
+    known = {buffer.name for buffer in program.buffers}
+    if a == b or not {a, b} <= known:
+        raise KeyError(pair)
+    decision = decide(program)
+    if pair in decision.evidence:
+        finding, run = decision.evidence[pair]
+        return replace(decision.refused[pair], interleaving=interleaving(run, finding))
+    if pair in decision.refused:
+        return decision.refused[pair]
+    domain = domain_of(program)
+    # Far enough for every ring to wrap around once.
+    depth = 1 + max([1, *(buffer.slots for buffer in program.buffers), *(event.slots for event in program.events)])
+    values = {name: min(values[-1], max(values[0], depth)) for name, values in domain.ranges.items()}
+    run = Unroller(domain.program).run(values)
+    run.link(decision.silent)
+    ordering = Ordering(run, topological_order(run.preds))
+    return Verdict(low, high, True, why=ORDERED, proof=proof_paths(run, ordering, low, high))
 
 
 def decide(program: Program) -> Decision:
@@ -150,6 +177,7 @@ def _decide_by_unrolling(decision: Decision, domain: Domain, pairs: set[Pair]) -
             decision.races[finding.pair] = _race(finding, run)
         else:
             decision.refused[finding.pair] = _verdict(finding, run)
+            decision.evidence[finding.pair] = (finding, run)
 
 
 class Sweep:
@@ -219,6 +247,7 @@ def _race(finding: Finding, run: Unrolling) -> Defect:
         run.site(second.begin),
         buffer=first.op.buffer,
         parameters=_parameters(run),
+        interleaving=interleaving(run, finding),
     )
 
 
