@@ -31,7 +31,6 @@ _SWIZZLES = {
 def emit_wrapper(plan: EmitPlan) -> str:
     """The definition of the host function ``plan.kernel.name``: one view per tensor, in the order of the parameters."""
     kernel = plan.kernel
-    parameters = ", ".join(_view_parameter(plan, tensor) for tensor in kernel.tensors)
     body = [
         f"constexpr choreo::launch::Site site_{{{_quoted(kernel.name)}, {_quoted(kernel.span.file)}, "
         f"{kernel.span.line}}};",
@@ -43,13 +42,18 @@ def emit_wrapper(plan: EmitPlan) -> str:
         *(line for tensor_map in plan.maps for line in _tensor_map(tensor_map)),
         *_launch(plan),
     ]
-    lines = [f"void {kernel.name}({parameters}) {{", *(f"  {line}" for line in body), "}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([f"{_signature(plan)} {{", *(f"  {line}" for line in body), "}"]) + "\n"
 
 
 def emit_declaration(plan: EmitPlan) -> str:
     """The wrapper's declaration, for host code that stands before its definition."""
-    return f"void {plan.kernel.name}({', '.join(_view_parameter(plan, t) for t in plan.kernel.tensors)});\n"
+    return f"{_signature(plan)};\n"
+
+
+def _signature(plan: EmitPlan) -> str:
+    start = f"void {plan.kernel.name}("
+    parameters = (_view_parameter(plan, tensor) for tensor in plan.kernel.tensors)
+    return start + (",\n" + " " * len(start)).join(parameters) + ")"
 
 
 def _view_parameter(plan: EmitPlan, tensor: ir.Tensor) -> str:
@@ -119,7 +123,9 @@ def _grid(plan: EmitPlan) -> Iterator[str]:
         extents[axis.axis] = (
             f"choreo::launch::grid_extent(site_, {_quoted(axis.symbol.name)}, '{axis.axis}', {expression(bound)})"
         )
-    yield f"const dim3 grid_({extents['x']}, {extents['y']}, {extents['z']});"
+    yield f"const dim3 grid_({extents['x']},"
+    yield f"                 {extents['y']},"
+    yield f"                 {extents['z']});"
     if plan.kernel.cluster > 1:
         first = plan.grid[0]
         yield (
@@ -156,11 +162,11 @@ def _tensor_map(tensor_map: MapPlan) -> Iterator[str]:
 
 
 def _launch(plan: EmitPlan) -> Iterator[str]:
-    arguments = ["site_", plan.function, "grid_", str(plan.threads), str(plan.dynamic_bytes)]
-    arguments += [_argument(param) for param in plan.params]
+    arguments = ", ".join(_argument(param) for param in plan.params)
     yield "static std::atomic<std::uint64_t> devices_{0};  // on which the limit of shared memory is raised"
     yield f"choreo::launch::allow_dynamic_memory(site_, {plan.function}, {plan.dynamic_bytes}, devices_);"
-    yield f"choreo::launch::enqueue({', '.join(arguments)});"
+    yield f"choreo::launch::enqueue(site_, {plan.function}, grid_, {plan.threads}, {plan.dynamic_bytes},"
+    yield f"                        {arguments});"
     if not plan.kernel.asynchronous:
         yield "choreo::launch::finish(site_);"
 

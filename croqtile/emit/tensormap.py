@@ -95,7 +95,10 @@ def _dimension(
 
 
 def _positions(level: ir.Level, full: ir.Expr) -> tuple[ir.Expr, tuple[ir.Expr, ir.Expr]]:
-    """How many views of this level the dimension holds, and what must divide exactly for it to hold no part of one."""
+    """How many views of this level the dimension holds, and what must divide exactly for it to hold no part of one.
+
+    Views that overlap (a step below the extent) and are partly beyond the dimension read as zero as a whole.
+    """
     if level.step == level.extent:
         return binary("/", full, level.extent), (level.extent, full)
     beyond_first = binary("-", full, level.extent)
