@@ -6,6 +6,8 @@ import enum
 from dataclasses import dataclass
 
 SIZES = (1024, 2048, 4096)  # square problems at which the kernels are run
+TILE_K = 64  # elements of one step of the main loop
+PIECE_COLUMNS = 32
 
 
 class Schedule(enum.Enum):
@@ -57,10 +59,14 @@ class Configuration:
         return (Storage.STRUCT, Storage.UNION)
 
     @property
-    def epilogue_tiles(self) -> int:
-        """Pieces in which the epilogue stores a tile: 128 rows or, with one warpgroup per tile, 64, by 32 columns."""
-        rows = 128 if self.schedule is Schedule.COOPERATIVE else 64
-        return (self.tile_m // rows) * (self.tile_n // 32)
+    def piece_rows(self) -> int:
+        """Rows of a piece of a tile, as the epilogue stores it; its columns are PIECE_COLUMNS (EpilogueTileAuto)."""
+        return min(self.tile_m, 128 if self.schedule is Schedule.COOPERATIVE else 64)
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of a tile."""
+        return (self.tile_m // self.piece_rows) * (self.tile_n // PIECE_COLUMNS)
 
     def tiles(self, size: int) -> int:
         """Output tiles of a ``size``³ problem."""

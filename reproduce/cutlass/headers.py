@@ -71,16 +71,22 @@ def read_version(include: Path) -> str:
 
 
 def _download(build: Path) -> Path:
+    """The wheel in ``build``, complete or not at all, also when two runs want it at once."""
     wheel = build / _WHEEL
     if not wheel.is_file():
         build.mkdir(parents=True, exist_ok=True)
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-        fetched = process.run([*pip, "--dest", build, _REQUIREMENT], timeout_s=_DOWNLOAD_LIMIT_S)
-        if not fetched.ok:
-            why = "time limit reached" if fetched.timed_out else fetched.last_line()
-            raise CutlassError(f"cannot download {_REQUIREMENT}, which carries CUTLASS' headers ({why}): {_WAY_OUT}")
-    if not wheel.is_file():
-        raise CutlassError(f"pip downloaded {_REQUIREMENT} under another name than {_WHEEL}: {_WAY_OUT}")
+        with tempfile.TemporaryDirectory(dir=build) as folder:
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+            fetched = process.run([*pip, "--dest", folder, _REQUIREMENT], timeout_s=_DOWNLOAD_LIMIT_S)
+            if not fetched.ok:
+                why = "time limit reached" if fetched.timed_out else fetched.last_line()
+                raise CutlassError(
+                    f"cannot download {_REQUIREMENT}, which carries CUTLASS' headers ({why}): {_WAY_OUT}"
+                )
+            made = Path(folder) / _WHEEL
+            if not made.is_file():
+                raise CutlassError(f"pip downloaded {_REQUIREMENT} under another name than {_WHEEL}: {_WAY_OUT}")
+            made.replace(wheel)
     check_sha256(wheel, _WHEEL_SHA256)
     return wheel
 

@@ -32,5 +32,5 @@ def test_the_non_persistent_kernel_exists_as_a_union_only() -> None:
     assert SQUARE.storages == (Storage.STRUCT, Storage.UNION)
 
 
-def test_epilogue_tiles_have_32_columns() -> None:
-    assert [kernel.epilogue_tiles for kernel in (SQUARE, WIDE, PING_PONG, NON_PERSISTENT)] == [4, 8, 4, 8]
+def test_the_epilogue_stores_a_tile_in_pieces() -> None:
+    assert [kernel.pieces for kernel in (SQUARE, WIDE, PING_PONG, NON_PERSISTENT)] == [4, 8, 4, 8]
