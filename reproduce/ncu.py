@@ -59,12 +59,16 @@ def profile(context: Context, program: Program, arguments: Sequence[str], *, key
         raise NotMeasuredError("no ncu")
     log = context.log(f"{key}.csv")
     log.parent.mkdir(parents=True, exist_ok=True)
-    command: list[str | Path] = [
-        *(ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
-        *("--kernel-name", "regex:__choreo_device_", "--launch-count", "1"),
-        *("--metrics", ",".join(METRICS.values()), "--log-file", log, "--force-overwrite"),
-        *(program.executable, *arguments),
+    command: list[str | Path] = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
+    command += [
+        "--kernel-name",
+        "regex:__choreo_device_",
+        "--launch-count",
+        "1",
+        "--metrics",
+        ",".join(METRICS.values()),
     ]
+    command += ["--log-file", log, "--force-overwrite", program.executable, *arguments]
     quick = {"CHOREO_SKIP_VERIFY": "1", "CHOREO_DISABLE_TIMING": "1"}
     finished = context.run(command, timeout_s=LIMIT_S, log=key, **quick, **env)
     text = finished.output + (log.read_text() if log.exists() else "")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+from croqtile import toolchain
 from reproduce.machine import Machine
 
 # The wheels of CUDA 13.0.88, whose nvcc, ptxas and cicc are those of the system package. The same pin is the extra
@@ -29,3 +33,29 @@ def ensure_nvcc() -> str:
             "nvcc could not be installed. Connect this machine to PyPI, or install CUDA 13.0 and set CUDA_HOME."
         )
     return version
+
+
+def nvcc_of_minor(minor: str, folder: Path) -> Path:
+    """nvcc of a CUDA minor ("13.1"): the one at hand if it is that minor, else from PyPI wheels kept in ``folder``.
+
+    Raises ValueError for what is no CUDA 13 minor, ProvisionError if the wheels cannot be had.
+    """
+    if not re.fullmatch(r"13\.\d+", minor):
+        raise ValueError(f"--cuda takes minors of CUDA 13, such as 13.0,13.1; got `{minor}`")
+    try:
+        found = toolchain.find()
+        if found.release == minor:
+            return Path(found.nvcc)
+    except toolchain.ToolchainError:
+        pass
+    place = folder / minor
+    nvcc = place / "nvidia" / "cu13" / "bin" / "nvcc"
+    if nvcc.exists():
+        return nvcc
+    wheels = CUDA_WHEELS if minor == "13.0" else f"cuda-toolkit[nvcc,cccl]=={minor}.*"
+    print(f"installing {wheels} into {place}", flush=True)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(place), wheels]
+    if subprocess.run(command, check=False).returncode or not nvcc.exists():
+        shutil.rmtree(place, ignore_errors=True)
+        raise ProvisionError(f"the wheels of CUDA {minor} could not be installed (pip's message is above)")
+    return nvcc

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reproduce.doctor import Check
     from reproduce.step import Measurement, Step
 
-PLAIN_WIDTH = 150  # of pipes and CI logs, where nothing says how wide a line may be
+PLAIN_WIDTH = 180  # of pipes and CI logs, where nothing says how wide a line may be
 
 _STYLES = {EQUAL: "green", DIFFERS: "bold red", NO_RUN: "bold red", FAILED: "bold red", NOT_MEASURED: "yellow"}
 
@@ -74,11 +74,11 @@ def _heading(column: Column) -> str:
 
 def show_table(table: Table, to: Console) -> None:
     rich = RichTable(title=table.title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    rich.add_column("")
+    rich.add_column("", no_wrap=True)
     for column in table.columns:
         rich.add_column(Text(_heading(column)), justify="left" if column.kind == "text" else "right")
-    rich.add_column("paper")
-    rich.add_column("verdict")
+    rich.add_column("paper", no_wrap=True)
+    rich.add_column("verdict", no_wrap=True)
     for row in table.rows:
         cells = [
             value_text(row.cells[column.key], column) if column.key in row.cells else Text("")
@@ -155,7 +155,7 @@ class StepProgress:
         self._advance(measurement.seconds)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=measurement.key)
-        elif measurement.seconds > 5:  # long enough for a reader of a log to wonder what goes on
+        elif record.duration_s > 1:  # long enough for a reader of a log to wonder what goes on
             outcome = record.status if record.status == MEASURED else f"{record.status}: {record.reason}"
             self.console.print(Text(f"  {measurement.key}: {outcome} ({record.duration_s:.1f} s)"), soft_wrap=True)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from reproduce.step import Step
-from reproduce.steps import figure2, table4
+from reproduce.steps import correctness, fa, figure2, figure3, registers, table2, table3, table4
 
-STEPS: dict[str, Step] = {step.name: step for step in (figure2.STEP, table4.STEP)}
+STEPS: dict[str, Step] = {
+    module.STEP.name: module.STEP for module in (figure2, table4, registers, table2, table3, correctness, figure3, fa)
+}

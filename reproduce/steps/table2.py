@@ -1,0 +1,60 @@
+"""Table 2: shared memory across frameworks. Each group of rows is a module of its own; ``--only GROUP`` selects one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from reproduce.machine import Need
+from reproduce.results import Record
+from reproduce.step import Context, Measurement, Step
+from reproduce.steps import table2_xcomp
+from reproduce.tables import Table
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of one framework: keys of its measurements are prefixed with its name."""
+
+    measurements: Callable[[Context], list[Measurement]]
+    table: Callable[[Mapping[str, Record], Context], Table]
+
+
+GROUPS = {"xcomp": Group(table2_xcomp.measurements, table2_xcomp.table)}
+
+
+def measurements(context: Context) -> list[Measurement]:
+    found = []
+    for name in _chosen(context):
+        for item in GROUPS[name].measurements(context):
+            key = f"{name}/{item.key}"
+            found.append(Measurement(key, item.run, item.needs, item.seconds, item.parallel))
+    return found
+
+
+def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]:
+    made = []
+    for name, group in GROUPS.items():
+        own = {key.removeprefix(f"{name}/"): record for key, record in records.items() if key.startswith(f"{name}/")}
+        if own or name in _chosen(context):
+            made.append(group.table(own, context))
+    return tuple(made)
+
+
+def _chosen(context: Context) -> list[str]:
+    unknown = [name for name in context.options.only if name not in GROUPS]
+    if unknown:
+        raise ValueError(f"table2 has no rows `{unknown[0]}`: it has {', '.join(GROUPS)}")
+    return list(context.options.only) or list(GROUPS)
+
+
+STEP = Step(
+    name="table2",
+    title="Table 2: shared memory across frameworks",
+    minutes=4.0,
+    claims=("table2_xcomp", "table2_cutlass", "table2_tawa"),
+    measurements=measurements,
+    tables=tables,
+    needs=frozenset({Need.NVCC}),
+    optional=frozenset({Need.GPU, Need.NCU}),
+)
