@@ -69,10 +69,11 @@ void verify_matmul_row_row_sampled(const A& a, const B& b, const C& c, const Sam
       first = text;
     }
   }
-  if (bad > 0)
-    abend("verification failed: " + first + "; " + std::to_string(bad) + " of " + std::to_string(samples) +
-              " samples are wrong",
-          file, line);
+  if (bad == 0) return;
+  std::printf("Test FAILED\n");
+  abend("verification failed: " + first + "; " + std::to_string(bad) + " of " + std::to_string(samples) +
+            " samples are wrong",
+        file, line);
 }
 
 }  // namespace choreo
