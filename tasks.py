@@ -21,7 +21,8 @@ _HELP = {
     "fresh": "measure again what an earlier run has measured",
     "results": "folder of the results (default: results/)",
     "gpu": "GPU to use (default: $GPU, else 0)",
-    "only": "rows of this group only (table2: xcomp)",
+    "only": "rows of this group only (table2: xcomp, cutlass)",
+    "show_race": "table2: also run the unions that the engine refuses, and count what is wrong",
     "cuda": "CUDA minors that `registers` compares, e.g. 13.0,13.1",
 }
 # A step gets four times what it takes on our machine, and ten minutes to compile.
@@ -33,7 +34,7 @@ def _reproduce(step: str, *words: str, minutes: float = 5.0, **options: str | bo
     arguments = list(words)
     for name, value in options.items():
         if value is True:
-            arguments.append(f"--{name}")
+            arguments.append(f"--{name.replace('_', '-')}")
         elif value:
             arguments += [f"--{name}", str(value)]
     limit = 60.0 * (_SLACK * minutes + _COMPILE_MINUTES)
@@ -43,8 +44,17 @@ def _reproduce(step: str, *words: str, minutes: float = 5.0, **options: str | bo
 
 
 def _task(step: Step) -> Task[Any]:
-    def run(c: Context, fresh: bool = False, results: str = "", gpu: str = "", only: str = "", cuda: str = "") -> None:
-        _reproduce(step.name, minutes=step.minutes, fresh=fresh, results=results, gpu=gpu, only=only, cuda=cuda)
+    def run(
+        c: Context,
+        fresh: bool = False,
+        results: str = "",
+        gpu: str = "",
+        only: str = "",
+        cuda: str = "",
+        show_race: bool = False,
+    ) -> None:
+        texts = {"results": results, "gpu": gpu, "only": only, "cuda": cuda}
+        _reproduce(step.name, minutes=step.minutes, fresh=fresh, show_race=show_race, **texts)
 
     needs = ", ".join(sorted(need.value for need in step.needs)) or "nothing"
     run.__doc__ = f"{step.title} ({step.minutes:g} min; needs {needs})"

@@ -56,10 +56,13 @@ def _parser() -> argparse.ArgumentParser:
         step = commands.add_parser(name, help=text, description=text, epilog=EPILOG)
         step.add_argument("--fresh", action="store_true", help="measure again what an earlier run has measured")
         step.add_argument(
-            "--only", action="append", default=[], metavar="GROUP", help="rows of this group (table2: xcomp)"
+            "--only", action="append", default=[], metavar="GROUP", help="rows of this group (table2: xcomp, cutlass)"
         )
         step.add_argument("--gpu", metavar="N", help="GPU to use (default: $GPU, else 0)")
         step.add_argument("--cuda", default="", metavar="13.0,…", help="CUDA minors that `registers` compares")
+        step.add_argument(
+            "--show-race", action="store_true", help="table2: also run the unions that the engine refuses"
+        )
         step.add_argument("--no-table", action="store_true", help="measure without printing the tables")
         step.set_defaults(command=_run_steps, steps=list(STEPS) if name == "all" else [name])
     _add(commands, "list", _list, "the steps with their time and needs")
@@ -85,7 +88,9 @@ def _add(commands: Any, name: str, command: Callable[[Any], int], text: str) -> 
 
 
 def _run_steps(options: argparse.Namespace) -> int:
-    chosen = Options(tuple(options.only), options.fresh, tuple(filter(None, options.cuda.split(","))))
+    chosen = Options(
+        tuple(options.only), options.fresh, tuple(filter(None, options.cuda.split(","))), options.show_race
+    )
     worst = 0
     for name in options.steps:
         context = context_for(name, results_folder(options.results), chosen, options.gpu)

@@ -50,9 +50,16 @@ class Profile:
 
 
 def profile(context: Context, program: Program, arguments: Sequence[str], *, key: str, **env: str) -> Profile:
-    """Profiles the first launch of ``program``. The clocks are left alone: no claim here depends on them.
+    """Profiles the first launch of the compiler's kernel in ``program``; errors as :func:`profile_launch`."""
+    quick = {"CHOREO_SKIP_VERIFY": "1", "CHOREO_DISABLE_TIMING": "1"}
+    return profile_launch(context, [program.executable, *arguments], "__choreo_device_", key=key, **quick, **env)
 
-    Raises NotMeasuredError if ncu may not profile here, NoRunError if it fails otherwise.
+
+def profile_launch(context: Context, argv: Sequence[str | Path], kernel: str, *, key: str, **env: str) -> Profile:
+    """Profiles the first launch of a kernel whose name contains ``kernel``.
+
+    The clocks are left alone: no claim here depends on them. Raises NotMeasuredError if ncu may not profile here,
+    NoRunError if it fails otherwise.
     """
     ncu = context.machine.ncu
     if ncu is None:
@@ -60,17 +67,9 @@ def profile(context: Context, program: Program, arguments: Sequence[str], *, key
     log = context.log(f"{key}.csv")
     log.parent.mkdir(parents=True, exist_ok=True)
     command: list[str | Path] = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    command += [
-        "--kernel-name",
-        "regex:__choreo_device_",
-        "--launch-count",
-        "1",
-        "--metrics",
-        ",".join(METRICS.values()),
-    ]
-    command += ["--log-file", log, "--force-overwrite", program.executable, *arguments]
-    quick = {"CHOREO_SKIP_VERIFY": "1", "CHOREO_DISABLE_TIMING": "1"}
-    finished = context.run(command, timeout_s=LIMIT_S, log=key, **quick, **env)
+    command += ["--kernel-name", f"regex:{kernel}", "--launch-count", "1", "--metrics", ",".join(METRICS.values())]
+    command += ["--log-file", log, "--force-overwrite", *argv]
+    finished = context.run(command, timeout_s=LIMIT_S, log=key, **env)
     text = finished.output + (log.read_text() if log.exists() else "")
     if "ERR_NVGPUCTRPERM" in text:
         raise NotMeasuredError(NO_PERMISSION)
@@ -79,10 +78,10 @@ def profile(context: Context, program: Program, arguments: Sequence[str], *, key
     errors = [line.removeprefix("==ERROR==").strip() for line in text.splitlines() if line.startswith("==ERROR==")]
     if errors or not finished.ok:
         raise NoRunError(f"ncu: {errors[0] if errors else finished.last_line()}")
-    return read(text)
+    return read(text, kernel)
 
 
-def read(text: str) -> Profile:
+def read(text: str, kernel: str = "__choreo_device_") -> Profile:
     """The profile in ncu's output: raw page, one row of names, one of units, one per launch.
 
     Raises NoRunError if there is none or a metric is missing.
@@ -90,7 +89,7 @@ def read(text: str) -> Profile:
     lines = text.splitlines()
     start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
-        raise NoRunError("ncu saw no launch of __choreo_device_…")
+        raise NoRunError(f"ncu saw no launch of {kernel}…")
     rows = list(csv.DictReader(io.StringIO("\n".join(lines[start:]))))
     if len(rows) < 2:
         raise NoRunError("ncu wrote no row for the launch")

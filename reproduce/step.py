@@ -33,6 +33,7 @@ class Options:
     only: tuple[str, ...] = ()
     fresh: bool = False
     cuda: tuple[str, ...] = ()
+    show_race: bool = False
 
 
 @dataclass

@@ -4,8 +4,9 @@
 //
 //   gemm [--size N] [--launches L] [--beta B]
 //
-// Prints "name: value" lines. D = A*B + beta*C is compared with f32 references, tolerance 0.1 + 1 % of |reference|:
-// 4096 sampled elements on the host, and every element on the GPU by a plain kernel. The worst launch is reported.
+// Prints "name: value" lines; with --launches 0 it describes the launch and runs nothing.
+// D = A*B + beta*C is compared with f32 references, tolerance 0.1 + 1 % of |reference|: 4096 sampled elements on the
+// host, and every element on the GPU by a plain kernel. The worst launch is reported.
 // Exit status: 0 every element right, 1 some wrong, 2 bad arguments, 3 CUDA or CUTLASS failed (nothing was measured).
 #include <cmath>
 #include <cstdint>
@@ -123,8 +124,9 @@ Options parse(int argc, char** argv) {
     const char* value = i + 1 < argc ? argv[i + 1] : "";
     char* end = nullptr;
     const double number = std::strtod(value, &end);
-    const bool whole = *value && !*end && number == std::floor(number) && number > 0;
-    if (!std::strcmp(argv[i], "--size") && whole && number <= 16384 && std::fmod(number, 256) == 0) options.size = int(number);
+    const bool whole = *value && !*end && number == std::floor(number) && number >= 0;
+    const bool fits = number > 0 && number <= 16384 && std::fmod(number, 256) == 0;
+    if (!std::strcmp(argv[i], "--size") && whole && fits) options.size = int(number);
     else if (!std::strcmp(argv[i], "--launches") && whole && number <= 1000) options.launches = int(number);
     else if (!std::strcmp(argv[i], "--beta") && *value && !*end && (kHasC || number == 0)) options.beta = float(number);
     else {

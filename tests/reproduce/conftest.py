@@ -13,7 +13,7 @@ from reproduce.cutlass.headers import Headers, find
 def cutlass_headers() -> Headers:
     """The pinned CUTLASS; fetched once, and where that cannot be done the test is skipped with the reason."""
     try:
-        return find(ROOT / "build" / "cutlass", {})
+        return find(ROOT / "build" / "steps" / "cutlass", {})
     except CutlassError as error:
         if "cannot download" in str(error):
             pytest.skip(str(error))

@@ -55,7 +55,7 @@ def test_macros_select_one_kernel() -> None:
 @pytest.mark.nvcc
 @pytest.mark.parametrize("storage", list(Storage))
 def test_shared_storage_is_the_papers(storage: Storage, cutlass_headers: Headers) -> None:
-    sizes = Compiler(toolchain.find(), cutlass_headers, ROOT / "build" / "cutlass").sizes(storage)
+    sizes = Compiler(toolchain.find(), cutlass_headers, ROOT / "build" / "steps" / "cutlass").sizes(storage)
     assert set(sizes) == {configuration.name for configuration in ALL}
     expected = {Storage.STRUCT: [100352, 133120, 165888, 133120], Storage.UNION: [66560, 99328, 132096, 99328]}
     assert [sizes[configuration.name].total for configuration in TABLE2] == expected[storage]
