@@ -1,0 +1,177 @@
+"""The ``choreo`` command. Modules are imported where they are used: a run of ``-gs`` must start fast."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from croqtile.options import Options, UsageError, parse
+
+if TYPE_CHECKING:
+    from croqtile.diagnostics import Diagnostic
+    from croqtile.driver import Compilation
+
+DONE, REFUSED, USAGE, INTERNAL = 0, 1, 2, 3
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; returns the exit code (0 done, 1 refused, 2 bad command line or unusable file, 3 a bug)."""
+    try:
+        options = parse(sys.argv[1:] if argv is None else list(argv))
+        if options.message is not None:
+            sys.stdout.write(options.message)
+            return DONE
+        return _run(options)
+    except UsageError as error:
+        return _fail(str(error), USAGE)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone (`choreo --explain … | head`); keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        if os.environ.get("CHOREO_DEBUG"):
+            raise
+        what = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        return _fail(f"internal error, {what} (set CHOREO_DEBUG=1 for the traceback)", INTERNAL)
+
+
+def _run(options: Options) -> int:
+    _check_input(options.input)
+    from croqtile.diagnostics import CompileError
+    from croqtile.driver import compile_file
+
+    try:
+        compilation = compile_file(Path(options.input), options.defines, options.sala)
+    except CompileError as error:
+        _report(error.diagnostics)
+        return REFUSED
+    found = [diagnostic for analysis in compilation.analyses for diagnostic in analysis.diagnostics]
+    _report(found)
+    for analysis in compilation.analyses:
+        if not analysis.errors:
+            _note(f"cudaFuncAttributeMaxDynamicSharedMemorySize is set to `{analysis.bytes}`")
+    if options.mode == "inform" or options.explain or options.dump:
+        _inform(options, compilation)
+    if any(diagnostic.severity == "error" for diagnostic in found):
+        return REFUSED
+    if options.mode == "inform":
+        return DONE
+    try:
+        return _build(options, compilation)
+    except CompileError as error:
+        _report(error.diagnostics)
+        return REFUSED
+
+
+def _inform(options: Options, compilation: Compilation) -> None:
+    """What was asked for beside the program. Printed even for a refused program: that is when it is needed most."""
+    if options.dump:
+        from croqtile.driver import dump
+
+        for name in options.dump:
+            sys.stdout.write(dump(compilation, name))
+    if options.explain:
+        from croqtile import explain
+
+        if options.json:
+            sys.stdout.write(explain.as_json(compilation.analyses))
+        else:
+            sys.stdout.write(explain.as_text(compilation.analyses))
+    if options.pattern is not None:
+        from croqtile import pattern
+
+        text = pattern.as_json(compilation.analyses)
+        _write(options.pattern, text)
+    if options.memory_map is not None:
+        from croqtile import memory_map
+
+        _write(options.memory_map, memory_map.draw(compilation.analyses))
+
+
+def _build(options: Options, compilation: Compilation) -> int:
+    from croqtile.driver import generate
+
+    if options.mode == "executable":
+        return _build_executable(compilation, options.output or "a.out")
+    source = generate(compilation)
+    if options.mode == "source":
+        _write(options.output or "-", source)
+    else:
+        from croqtile import workscript
+
+        assert options.output is not None
+        _write(options.output, workscript.script_text(source, options.input, options.output))
+    return DONE
+
+
+def _build_executable(compilation: Compilation, output: str) -> int:
+    from croqtile import toolchain
+    from croqtile.driver import generate
+
+    out = Path(output)
+    if out.is_dir():
+        raise UsageError(f"cannot write {output}: it is a directory")
+    if not os.access(out if out.exists() else out.absolute().parent, os.W_OK):
+        raise UsageError(f"cannot write {output}: the directory does not exist or is not writable")
+    try:
+        tools = toolchain.find()
+        log = toolchain.compile_executable(tools, generate(compilation), out, compilation.path.absolute().parent)
+    except toolchain.ToolchainError as error:
+        return _fail(str(error), REFUSED)
+    except toolchain.CompileError as error:
+        sys.stderr.write(error.log)
+        return _fail(str(error), REFUSED)
+    sys.stderr.write(log)
+    return DONE
+
+
+def _check_input(name: str) -> None:
+    path = Path(name)
+    if path.is_dir():
+        raise UsageError(f"{name} is a directory, not a .co file")
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
+
+
+def _write(name: str, text: str) -> None:
+    """Write in place: the output may be a device, a pipe or a file that others hold open."""
+    if name == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        with Path(name).open("w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write {name}: {error.strerror or error}") from error
+
+
+def _report(diagnostics: Iterable[Diagnostic]) -> None:
+    from croqtile.diagnostics import render
+
+    listed = list(diagnostics)
+    files = {place.span.file for d in listed for place in (d, *d.notes) if place.span is not None}
+    sys.stderr.write(render(listed, {file: _text(file) for file in files}))
+
+
+def _text(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _note(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+def _fail(message: str, code: int) -> int:
+    _note(f"choreo: error: {message}")
+    return code
