@@ -32,6 +32,12 @@ def negation(expr: IntExpr) -> IntExpr:
     return BinOp("==", expr, Const(0))
 
 
+def bare(expr: IntExpr) -> str:
+    """``str(expr)`` without the parentheses around the whole."""
+    text = str(expr)
+    return text[1:-1] if isinstance(expr, BinOp) and text.startswith("(") else text
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text

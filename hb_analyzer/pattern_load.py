@@ -98,7 +98,7 @@ class _Loader:
 
     def _read_parameters(self, node: Node | None) -> None:
         for name, spec in node.items() if node else ():
-            self.reader.known(spec, ("min", "max"))
+            self.reader.known(spec, ("min", "max", "description"))
             self.parameters[name] = _parameter(name, spec)
 
     def _read_loops(self, node: Node | None) -> None:

@@ -16,7 +16,10 @@ from .translate import to_program
 
 @dataclass(frozen=True)
 class PatternAnalysis:
-    """A pattern with everything that was found out about it; ``ablation``: by the unsound rule of ``noacyclic.py``."""
+    """A pattern with everything that was found out about it.
+
+    ``ablation``: by the unsound rule of ``noacyclic.py``; ``inference`` then has no loops and no carried events.
+    """
 
     pattern: Pattern
     inference: Inference
@@ -42,7 +45,8 @@ def analyse_pattern(pattern: Pattern) -> PatternAnalysis:
     inference = infer(pattern)
     program = to_program(pattern, inference)
     if noacyclic.selected():
-        return PatternAnalysis(pattern, inference, program, noacyclic.analyse_without_acyclic(pattern), ablation=True)
+        one_iteration = Inference(inference.edges, {id: () for id in inference.loops})
+        return PatternAnalysis(pattern, one_iteration, program, noacyclic.analyse_without_acyclic(pattern), ablation=True)
     report = analyse(program)
     shared = _listed_by_consumers(pattern)
     if report.races and shared:
@@ -108,18 +112,13 @@ def described_edges(pattern: Pattern, inference: Inference) -> list[DescribedEdg
             assert isinstance(source, PhaseId) and isinstance(target, PhaseId)
             described.append(DescribedEdge("program", "", phase_name(pattern, source), phase_name(pattern, target)))
         elif isinstance(target, PhaseId):
-            meeting = source
-            others = [e.source for e in inference.edges if e.target == meeting and isinstance(e.source, PhaseId)]
-            for other in dict.fromkeys(others):
-                if other.role != target.role and e_is_barrier(inference, other, meeting):
+            # A barrier orders what the other members did before it.
+            before = [e.source for e in inference.edges if e.kind == "barrier" and e.target == source]
+            for other in before:
+                if isinstance(other, PhaseId) and other.role != target.role:
                     names = phase_name(pattern, other), phase_name(pattern, target)
                     described.append(DescribedEdge("barrier", edge.name, *names))
-    described += _loop_edges(pattern, inference)
-    return described
-
-
-def e_is_barrier(inference: Inference, source: PhaseId, meeting: object) -> bool:
-    return any(e.source == source and e.target == meeting and e.kind == "barrier" for e in inference.edges)
+    return described + _loop_edges(pattern, inference)
 
 
 def _loop_edges(pattern: Pattern, inference: Inference) -> list[DescribedEdge]:

@@ -59,13 +59,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A setting that let a wait return: from the last trigger to the waiting role."""
+    """A setting that let a wait return: from the last trigger to the waiting role; ``held``: the role had to wait."""
 
     event: str
     source: str
     sent: float
     target: str
     received: float
+    held: bool
 
 
 @dataclass
@@ -220,9 +221,10 @@ class _Runner:
                 return False
             time, source = settings.times[count]
             role.waited[key] = count + 1
+            held = time > role.time
             role.time = max(role.time, time)
             if source:
-                self.result.arrows.append(Arrow(operation.event, source, time, role.name, role.time))
+                self.result.arrows.append(Arrow(operation.event, source, time, role.name, role.time, held))
         elif isinstance(operation, Trigger):
             self._slot(operation.event, instance.slot).trigger(role.time, role.name)
         elif isinstance(operation, Commit):

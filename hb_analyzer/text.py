@@ -6,13 +6,15 @@ import textwrap
 from collections.abc import Iterable
 
 from .expectations import expectation_lines
+from .expressions import bare
 from .model import WHOLE
-from .pattern import Pattern, Phase, PhaseAccess, PhaseId, Signal
+from .pattern import Phase, PhaseAccess, PhaseId, Signal
 from .pattern_report import PatternAnalysis, described_edges, ignored_notes, sharing_groups
 from .report import Defect, Placement, Report, Verdict
 from .table import kib, percent, table
 
 _WIDTH = 100
+_ASSUMPTIONS = "Assumptions"
 _BAR = 48  # columns of a memory map
 
 
@@ -20,10 +22,10 @@ def pattern_text(analysis: PatternAnalysis) -> str:
     """Phases, edges, pairs, groups, placement, savings, defects, assumptions."""
     pattern, report = analysis.pattern, analysis.report
     sections = [_title(analysis), _phases(analysis), _edges(analysis), *_pairs(report)]
-    sections += [_defects(title, found) for title, found in _DEFECTS(report) if found]
+    sections += [_defects(title, found) for title, found in _defect_kinds(report) if found]
     sections += [_placement(report), _summary(report)]
     if report.assumptions:
-        sections.append("Assumptions\n" + _bullets(report.assumptions))
+        sections.append(f"{_ASSUMPTIONS}\n" + _bullets(report.assumptions))
     notes = [*report.notes, *ignored_notes(pattern)]
     if notes:
         sections.append("Notes\n" + _bullets(notes))
@@ -32,7 +34,7 @@ def pattern_text(analysis: PatternAnalysis) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _DEFECTS(report: Report) -> list[tuple[str, tuple[Defect, ...]]]:
+def _defect_kinds(report: Report) -> list[tuple[str, tuple[Defect, ...]]]:
     return [
         ("Deadlocks", report.deadlocks),
         ("Event overruns", report.overruns),
@@ -66,7 +68,7 @@ def _phases(analysis: PatternAnalysis) -> str:
     for group in pattern.groups:
         for i, phase in enumerate(group.phases):
             loops = "".join(f"{name} " for name in inference.loops[PhaseId(group.name, i)])
-            label = phase.label + (f" (if {phase.when})" if phase.when else "")
+            label = phase.label + (f" (if {bare(phase.when)})" if phase.when else "")
             rows.append(
                 (
                     group.name if i == 0 else "",
@@ -77,12 +79,12 @@ def _phases(analysis: PatternAnalysis) -> str:
                     _signals(phase.triggers),
                 )
             )
-    title = "Phases" + ("" if pattern.marked or not any(inference.loops.values()) else " (loops inferred)")
+    title = "Phases" if pattern.marked or not any(inference.loops.values()) else "Phases (loops inferred)"
     return title + "\n" + table(("role", "runs", "phase", "waits for", "buffers", "triggers"), rows)
 
 
 def _signals(signals: Iterable[Signal], barriers: Iterable[str] = ()) -> str:
-    names = [signal.event + (f"[{signal.slot}]" if signal.slot else "") for signal in signals]
+    names = [signal.event + (f"[{bare(signal.slot)}]" if signal.slot else "") for signal in signals]
     return ", ".join([*names, *(f"barrier {name}" for name in barriers)]) or "·"
 
 
@@ -107,18 +109,21 @@ def _use(access: PhaseAccess) -> str:
 
 
 def _edges(analysis: PatternAnalysis) -> str:
-    edges = described_edges(analysis.pattern, analysis.inference)
-    lines = ["Edges"]
-    lines += ["  program order   " + chain for chain in _chains(analysis.pattern)]
-    for edge in edges:
+    """Program order as chains; other edges grouped by event and target, so that several sources share a line."""
+    pattern = analysis.pattern
+    rows = [("program", group.name, " → ".join(phase.label for phase in group.phases)) for group in pattern.groups]
+    grouped: dict[tuple[str, str, str, str], list[str]] = {}
+    for edge in described_edges(pattern, analysis.inference):
         if edge.kind != "program":
-            why = f"   ({edge.why})" if edge.why else ""
-            lines.append(f"  {edge.kind:<8} {edge.name:<12} {edge.source} → {edge.target}{why}")
-    return "\n".join(lines)
-
-
-def _chains(pattern: Pattern) -> list[str]:
-    return [f"{group.name}: " + " → ".join(phase.label for phase in group.phases) for group in pattern.groups]
+            grouped.setdefault((edge.kind, edge.name, edge.target, edge.why), []).append(edge.source)
+    reasons = [why for kind, _, _, why in grouped if kind == "carried"]
+    for (kind, name, target, why), sources in grouped.items():
+        note = f"   ({why})" if why and len(why) < _WIDTH // 2 else f"   (see {_ASSUMPTIONS})" if why else ""
+        rows.append((kind, name, f"{', '.join(sources)} → {target}{note}"))
+    text = "Edges\n" + table(("kind", "of", "order"), rows)
+    if reasons:
+        text += "\n  (carried: the wait of one iteration is satisfied by an earlier iteration)"
+    return text
 
 
 # ---------------------------------------------------------------------------------------------------------------

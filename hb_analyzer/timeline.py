@@ -7,11 +7,11 @@ from html import escape
 
 from .model import Program
 from .report import Placement, Report
-from .sample_schedule import Block, Lifetime, SampleRun, lifetimes, sample_run, trip_counts
+from .sample_schedule import Arrow, Block, Lifetime, SampleRun, lifetimes, sample_run, trip_counts
 from .table import kib
 
 _LEFT, _RIGHT, _WIDTH = 150, 30, 1180
-_LANE, _BLOCK, _GAP = 30, 24, 12
+_LANE, _BLOCK, _GAP = 30, 24, 18
 _MEMORY = 260  # height of the memory section
 _FONT = "font-family='Inter, Segoe UI, Helvetica, Arial, sans-serif'"
 # Fill and outline per buffer; distinguishable with the common forms of colour blindness.
@@ -110,14 +110,14 @@ class _Drawing:
 
     def _lanes(self, y: float) -> float:
         centre: dict[str, float] = {}
-        bottom: dict[str, float] = {}
+        edges: dict[str, tuple[float, float]] = {}  # top and bottom of each lane
         drawn: list[tuple[Block, float]] = []
         for role in self.program.roles:
             rows = _pack([block for block in self.run.blocks if block.role == role.name])
             height = max(len(rows), 1) * _LANE
             self._rect(_LEFT, y, _WIDTH - _LEFT - _RIGHT, height, "fill='#f4f6f9'", radius=4)
             self._text(_LEFT - 12, y + height / 2 + 4, role.name, 13, anchor="end", more="font-weight='600'")
-            centre[role.name], bottom[role.name] = y + height / 2, y + height
+            centre[role.name], edges[role.name] = y + height / 2, (y, y + height)
             drawn += [(block, y + i * _LANE + (_LANE - _BLOCK) / 2) for i, row in enumerate(rows) for block in row]
             y += height + _GAP
         for name, time, members in self.run.barriers:
@@ -129,13 +129,13 @@ class _Drawing:
         for block, top in drawn:
             self._block(block, top)
         for arrow in self.run.arrows:
-            self._arrow(arrow.event, centre, (arrow.source, arrow.sent), (arrow.target, arrow.received))
+            self._arrow(arrow, edges)
         return y
 
     def _block(self, block: Block, top: float) -> None:
         x, width = self.x(block.begin) + 0.7, (block.end - block.begin) * self.unit - 1.4
         buffers = list(dict.fromkeys(use.buffer for use in block.uses))
-        iteration = f" [{', '.join(map(str, block.iteration))}]" if block.iteration else ""
+        iteration = f" [{','.join(map(str, block.iteration))}]" if block.iteration else ""
         uses = sorted(
             {f"{'writes' if u.mode == 'w' else 'reads'} {self._slot_name(u.buffer, u.slot)}" for u in block.uses}
         )
@@ -148,25 +148,26 @@ class _Drawing:
             self._rect(x, top, width, _BLOCK, "fill='url(#hatch)'", tip, radius=0)
         dash = " stroke-dasharray='4 2'" if block.asynchronous else ""
         self._rect(x, top, width, _BLOCK, f"fill='none' stroke='{outline}'{dash}", tip, radius=2)
-        label = _fit(block.label + iteration, width) or _fit(block.label, width)
+        full = block.label + iteration
+        label = full if _fit(full, width) == full else _fit(block.label, width)
         if label:
             halo = "stroke='#fff' stroke-width='2.5' stroke-opacity='0.6' paint-order='stroke'"
             self._text(x + width / 2, top + _BLOCK / 2 + 4, label, 11, "#112", "middle", halo)
 
-    def _arrow(
-        self, event: str, centre: Mapping[str, float], source: tuple[str, float], target: tuple[str, float]
-    ) -> None:
-        x1, x2 = self.x(source[1]), self.x(target[1])
-        y1, y2 = centre[source[0]], centre[target[0]]
-        if source[0] == target[0]:
+    def _arrow(self, arrow: Arrow, edges: Mapping[str, tuple[float, float]]) -> None:
+        """From lane to lane; pale where the waiting role did not have to wait."""
+        if arrow.source == arrow.target:
             return
-        down = 1 if y2 > y1 else -1
-        y1, y2 = y1 + down * _BLOCK / 2, y2 - down * _BLOCK / 2
-        x2 = max(x2, x1 + 1.5)
-        middle = (y1 + y2) / 2
+        (source_top, source_bottom), (target_top, target_bottom) = edges[arrow.source], edges[arrow.target]
+        down = target_top > source_top
+        y1, y2 = (source_bottom - 3, target_top + 3) if down else (source_top + 3, target_bottom - 3)
+        x1 = self.x(arrow.sent)
+        x2, middle = max(self.x(arrow.received), x1 + 1.5), (y1 + y2) / 2
+        opacity = 0.85 if arrow.held else 0.3
+        tip = f"{arrow.event}: {arrow.source} to {arrow.target}"
         self.parts.append(
             f"<path d='M{x1:.1f},{y1:.1f} C{x1:.1f},{middle:.1f} {x2:.1f},{middle:.1f} {x2:.1f},{y2:.1f}' fill='none' "
-            f"stroke='#667' stroke-opacity='0.75' marker-end='url(#tip)'><title>{escape(event)}</title></path>"
+            f"stroke='#556' stroke-opacity='{opacity}' marker-end='url(#tip)'><title>{escape(tip)}</title></path>"
         )
 
     # -- memory
@@ -208,9 +209,9 @@ class _Drawing:
         placement = self.report.placement
         x: float = _LEFT
         for buffer in self.program.buffers:
-            stages = f", {buffer.slots} stages" if buffer.slots > 1 else ""
+            stages = f" in {buffer.slots} stages" if buffer.slots > 1 else ""
             offset = f" at {placement.offsets[buffer.name]}" if buffer.name in placement.offsets else ""
-            text = f"{buffer.name}  {buffer.size} B{stages}{offset}"
+            text = f"{buffer.name}: {buffer.size} B{stages}{offset}"
             width = 34 + 6.4 * len(text)
             if x + width > _WIDTH - _RIGHT and x > _LEFT:
                 x, y = _LEFT, y + 22

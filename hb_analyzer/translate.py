@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
+from .expressions import bare
 from .infer import HULL, HULL_PARAMETER, HULL_SPEC, Inference, infer
 from .model import (
     ZERO,
@@ -136,9 +137,10 @@ class _RoleTranslator:
             out.append(Commit(f"{phase.label}: commit", phase.where))
         for signal in phase.triggers:
             if (id, signal.event) not in self.inference.credited:
-                slots = self._slots(signal.slot, self.inference.slots[signal.event], id)
-                label = f"{phase.label}: trigger {signal.event}"
-                out += [Trigger(signal.event, slot, label, phase.where) for slot in slots]
+                depth = self.inference.slots[signal.event]
+                for slot in self._slots(signal.slot, depth, id):
+                    label = f"{phase.label}: trigger {signal.event}{_index(slot, depth)}"
+                    out.append(Trigger(signal.event, slot, label, phase.where))
         out += [Step(counter, by) for counter, by in phase.steps]
         return [If(phase.when, tuple(out))] if phase.when else out
 
@@ -152,7 +154,8 @@ class _RoleTranslator:
         phase = self.group.phases[id.position]
         depth = self.inference.slots[signal.event]
         slots: list[IntExpr] = [Const(s) for s in range(depth)] if once else self._slots(signal.slot, depth, id)
-        return [Wait(signal.event, slot, f"{phase.label}: wait {signal.event}", phase.where) for slot in slots]
+        label = f"{phase.label}: wait {signal.event}"
+        return [Wait(signal.event, slot, label + _index(slot, depth), phase.where) for slot in slots]
 
     def _access(self, access: PhaseAccess, phase: Phase, id: PhaseId) -> list[Statement]:
         stages = self.inference.stages[access.buffer]
@@ -179,7 +182,7 @@ class _RoleTranslator:
                         event_slot,
                         access.proxy,
                         access.fenced,
-                        access.label or f"{phase.label}: {verb} {access.buffer}",
+                        access.label or f"{phase.label}: {verb} {access.buffer}{_index(slot, stages)}",
                         access.where or phase.where,
                     )
                 )
@@ -201,6 +204,11 @@ class _RoleTranslator:
             self.running.add(path[-1])
             counter = _running_count(path[-1])
         return [BinOp("%", Name(counter), Const(depth))]
+
+
+def _index(slot: IntExpr, depth: int) -> str:
+    """The slot for a label, where there are several."""
+    return f"[{bare(slot)}]" if depth > 1 else ""
 
 
 def _running_count(loop: str) -> str:
