@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 
 from croqtile import ir
+from croqtile.emit.expressions import Printer
 from croqtile.emit.plan import EmitPlan, MapPlan, Param
 
 _MAP_TYPES = {
@@ -181,47 +182,16 @@ def _argument(param: Param) -> str:
     return f"static_cast<{param.ctype}>({param.source.symbol.cname})"
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Launch-time expressions. Dimensions are `long long` in the wrapper, so that products of them do not overflow.
+class _LaunchPrinter(Printer):
+    """Launch-time expressions. Dimensions are ``long long`` in the wrapper: products of them do not overflow."""
+
+    def _call(self, expr: ir.Intrinsic) -> str:
+        if expr.name == "cdiv":
+            return f"choreo::launch::ceil_div({', '.join(self(arg) for arg in expr.args)})"
+        return super()._call(expr)
 
 
-def expression(expr: ir.Expr) -> str:
-    """C++ text of a launch-time expression, fully parenthesised where it has to be."""
-    if isinstance(expr, ir.IntLit):
-        return str(expr.value)
-    if isinstance(expr, ir.FloatLit):
-        return {"inf": "INFINITY", "-inf": "-INFINITY"}.get(expr.text, expr.text)
-    if isinstance(expr, ir.Var):
-        return expr.symbol.cname
-    if isinstance(expr, ir.Binary):
-        return f"{_operand(expr.left)} {expr.op} {_operand(expr.right)}"
-    if isinstance(expr, ir.Unary):
-        return f"{expr.op}{_operand(expr.operand)}"
-    if isinstance(expr, ir.Select):
-        return f"{_operand(expr.condition)} ? {_operand(expr.yes)} : {_operand(expr.no)}"
-    if isinstance(expr, ir.Intrinsic):
-        if expr.name in ("__max", "__min"):
-            return expression(ir.Select(ir.Binary(">" if expr.name == "__max" else "<", *expr.args), *expr.args))
-        arguments = ", ".join(expression(argument) for argument in expr.args)
-        name = _HOST_FUNCTIONS.get(expr.name)
-        if name is not None:
-            return f"{name}({arguments})"
-        if expr.target is not None:
-            return f"static_cast<choreo::{expr.target.spelling}>({arguments})"
-    raise AssertionError(f"no launch-time expression: {expr}")
-
-
-_HOST_FUNCTIONS = {
-    "cdiv": "choreo::launch::ceil_div",
-    "__exp2f": "std::exp2",
-    "__expf": "std::exp",
-    "__logf": "std::log",
-}
-
-
-def _operand(expr: ir.Expr) -> str:
-    text = expression(expr)
-    return f"({text})" if isinstance(expr, (ir.Binary, ir.Select, ir.Unary)) else text
+expression = _LaunchPrinter()
 
 
 def _source(expr: ir.Expr) -> str:

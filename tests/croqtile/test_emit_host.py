@@ -116,12 +116,9 @@ def test_declaration_and_definition_agree() -> None:
     assert emit_wrapper(plan).startswith(emit_declaration(plan).strip().removesuffix(";") + " {\n")
 
 
-def test_expression_keeps_the_tree() -> None:
-    a, b = ir.Var(M), ir.Var(N)
-    assert expression(ir.Binary("*", ir.Binary("+", a, b), ir.IntLit(2))) == "(M + N) * 2"
-    assert expression(ir.Binary("-", a, ir.Binary("-", b, ONE))) == "M - (N - 1)"
-    assert expression(ir.Intrinsic("__max", (a, b))) == "(M > N) ? M : N"
-    assert expression(ir.FloatLit("-inf")) == "-INFINITY"
+def test_rounding_up_at_launch_is_in_64_bits() -> None:
+    assert expression(cdiv(M, 64)) == "choreo::launch::ceil_div(M, 64)"
+    assert expression(ir.Binary("*", ir.Var(N), cdiv(M, 2))) == "N * choreo::launch::ceil_div(M, 2)"
 
 
 # --------------------------------------------------------------------------------------------------------------
