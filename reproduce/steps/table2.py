@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reproduce.machine import Need
 from reproduce.results import Record
 from reproduce.step import Context, Measurement, Step
-from reproduce.steps import table2_xcomp
+from reproduce.steps import table2_cutlass, table2_cutlass_tables, table2_xcomp
 from reproduce.tables import Table
 
 
@@ -17,10 +17,13 @@ class Group:
     """Rows of one framework: keys of its measurements are prefixed with its name."""
 
     measurements: Callable[[Context], list[Measurement]]
-    table: Callable[[Mapping[str, Record], Context], Table]
+    tables: Callable[[Mapping[str, Record], Context], tuple[Table, ...]]
 
 
-GROUPS = {"xcomp": Group(table2_xcomp.measurements, table2_xcomp.table)}
+GROUPS = {
+    "xcomp": Group(table2_xcomp.measurements, table2_xcomp.tables),
+    "cutlass": Group(table2_cutlass.measurements, table2_cutlass_tables.tables),
+}
 
 
 def measurements(context: Context) -> list[Measurement]:
@@ -33,11 +36,11 @@ def measurements(context: Context) -> list[Measurement]:
 
 
 def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]:
-    made = []
+    made: list[Table] = []
     for name, group in GROUPS.items():
         own = {key.removeprefix(f"{name}/"): record for key, record in records.items() if key.startswith(f"{name}/")}
         if own or name in _chosen(context):
-            made.append(group.table(own, context))
+            made.extend(group.tables(own, context))
     return tuple(made)
 
 

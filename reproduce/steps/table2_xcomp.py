@@ -30,7 +30,7 @@ def measurements(context: Context) -> list[Measurement]:
     return [*build_measurements(kernels), *profiles]
 
 
-def table(records: Mapping[str, Record], context: Context) -> Table:
+def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]:
     columns = (
         Column("base", "base", "KB"),
         Column("sala", "SALA", "KB"),
@@ -42,7 +42,8 @@ def table(records: Mapping[str, Record], context: Context) -> Table:
     why = {record.reason for key, record in records.items() if key.startswith("ncu.") and record.reason}
     if any(row.cells["source"].value == "launch request" for row in rows):
         notes.append(f"Taken from what the programs request, without Nsight Compute: {', '.join(sorted(why))}.")
-    return Table("xcomp", "Table 2, XComp rows: dynamic shared memory per CTA", columns, rows, tuple(notes))
+    title = "Table 2, XComp rows: dynamic shared memory per CTA"
+    return (Table("xcomp", title, columns, rows, tuple(notes)),)
 
 
 def _row(item: dict[str, Any], records: Mapping[str, Record]) -> Row:
