@@ -1,0 +1,104 @@
+"""The state of emission inside one kernel and one role."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from croqtile import ir
+from croqtile.emit.expressions import Elements, Printer
+from croqtile.emit.plan import EmitPlan
+from croqtile.emit.tensormap import Range
+from croqtile.emit.wgmma import Instruction
+from croqtile.emit.writer import Writer
+
+
+class Runs(enum.Enum):
+    """Who executes the statements being emitted."""
+
+    THREAD = "one thread of a warpgroup"
+    WARPGROUP = "all 128 threads of a warpgroup"
+    BLOCK = "all threads of the CTA"
+
+
+@dataclass
+class Names:
+    """C++ names of what the kernel declares. Generated names end in an underscore, so that no name of the program can
+    be hidden by one."""
+
+    buffers: dict[str, str]  # SharedBuffer.name → variable that holds its address in shared memory
+    events: dict[str, str]  # Event.name → variable that holds the address of its first mbarrier
+    warpgroup: str  # index of the warpgroup
+    thread: str  # index of the thread in its warpgroup
+    barriers: dict[tuple[int, ...], int]  # members of a `sync.wg` → number of its named barrier
+
+    def phases(self, event: ir.Event) -> str:
+        """The variable with one parity bit per slot: what the role waits for next."""
+        return f"{self.events[event.name]}_phases_"
+
+    def meeting(self) -> str:
+        """Number of the named barrier of the current warpgroup."""
+        return f"1 + {self.warpgroup}"
+
+
+@dataclass
+class Meeting:
+    """What the warps of a warpgroup know of each other at this point of the program.
+
+    ``together``: they have met since the last statement that reads shared memory (a matrix instruction, a call), so
+    memory may be overwritten. ``stored``: the buffers written since they last met; nothing else has happened to them.
+    """
+
+    together: bool = False
+    stored: set[str] = field(default_factory=set)
+
+    def met(self) -> None:
+        self.together = True
+        self.stored.clear()
+
+    def unknown(self, written: set[str]) -> None:
+        """At the head of a loop or behind a branch that writes ``written``."""
+        self.together = False
+        self.stored |= written
+
+
+@dataclass
+class Context:
+    """Everything that emitting a statement needs. ``ring`` maps `(k + c) % S` to the variable that runs through it."""
+
+    plan: EmitPlan
+    names: Names
+    out: Writer
+    instructions: set[Instruction]
+    runs: Runs = Runs.BLOCK
+    instances: tuple[int, ...] = ()  # warpgroups of the role
+    ring: Mapping[ir.Expr, str] = field(default_factory=dict)
+    ranges: Mapping[ir.Symbol, Range] = field(default_factory=dict)
+    meeting: Meeting = field(default_factory=Meeting)
+    groups: list[list[ir.Fragment]] = field(default_factory=list)  # accumulators of the groups in flight
+    issued: list[ir.Fragment] = field(default_factory=list)  # accumulators since the last commit
+    starting: set[int] = field(default_factory=set)  # id of each Mma that starts its accumulator from zero
+
+    def printer(self, span: ir.Span | None = None, elements: Elements | None = None) -> Printer:
+        return Printer(self.ring, elements, span)
+
+    def expression(self, expr: ir.Expr) -> str:
+        return self.printer()(expr)
+
+    def shared_address(self, buffer: ir.SharedBuffer, offset: ir.Expr) -> str:
+        """Address of a byte of ``buffer``."""
+        name = self.names.buffers[buffer.name]
+        return name if offset == ir.IntLit(0) else f"{name} + {self._sum_operand(offset)}"
+
+    def _sum_operand(self, offset: ir.Expr) -> str:
+        plain = isinstance(offset, ir.Binary) and offset.op in "+-*"
+        return self.expression(offset) if plain else self.printer().operand(offset)
+
+    def meet(self) -> None:
+        """The warps of the executing warpgroup (or all warps of the CTA) wait for each other."""
+        if self.runs is Runs.WARPGROUP:
+            self.out.line(f"named_barrier_sync({self.names.meeting()}, 128);")
+        elif self.runs is Runs.BLOCK:
+            self.out.line("__syncthreads();")
+        self.meeting.met()

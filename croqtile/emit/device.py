@@ -1,0 +1,128 @@
+"""The device kernel: one ``__global__`` function per tile function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from croqtile import ir
+from croqtile.emit import events
+from croqtile.emit.context import Context, Names
+from croqtile.emit.errors import refuse
+from croqtile.emit.plan import EmitPlan
+from croqtile.emit.planning import every_statement
+from croqtile.emit.roles import emit_roles, register_budget
+from croqtile.emit.statements import Statements, fragments_of
+from croqtile.emit.storage import emit_initialisation, emit_storage
+from croqtile.emit.wgmma import Instruction, wrapper
+from croqtile.emit.writer import Writer
+
+NAMED_BARRIERS = 15  # 1 … 15; number 0 is __syncthreads
+
+
+def emit_device(plan: EmitPlan) -> tuple[str, frozenset[Instruction]]:
+    """The kernel's text, and the matrix instructions whose wrappers (:func:`emit_wrappers`) must stand before it."""
+    instructions: set[Instruction] = set()
+    context = Context(plan, _names(plan), Writer(), instructions)
+    _head(context)
+    with context.out.body():
+        _prologue(context)
+        _body(context)
+    return context.out.text(), frozenset(instructions)
+
+
+def emit_wrappers(instructions: Iterable[Instruction]) -> str:
+    """The wrappers of all kernels of a file, each once."""
+    ordered = sorted(set(instructions), key=lambda instruction: instruction.name)
+    return "\n".join(wrapper(instruction) for instruction in ordered)
+
+
+def _head(context: Context) -> None:
+    plan, out = context.plan, context.out
+    kernel = plan.kernel
+    out.comment(
+        f"`{kernel.name}` ({PurePath(kernel.span.file).name}, line {kernel.span.line}): {plan.placement_bytes} bytes "
+        f"of shared memory for buffers, {plan.dynamic_bytes} requested."
+    )
+    bounds = str(plan.threads)
+    minimum = kernel.launch_bounds or (1 if register_budget(kernel) else None)
+    if minimum is not None:
+        bounds += f", {minimum}"
+    cluster = f" __cluster_dims__({kernel.cluster}, 1, 1)" if kernel.cluster > 1 else ""
+    parameters = [f"{param.ctype} {param.name}" for param in plan.params]
+    out.call(f"__global__ void{cluster} __launch_bounds__({bounds}) {plan.function}", parameters, tail=" {")
+
+
+def _prologue(context: Context) -> None:
+    plan, out, names = context.plan, context.out, context.names
+    out.line("using namespace choreo::device;")
+    emit_storage(context)
+    out.line(f"const int {names.warpgroup} = warp_uniform(threadIdx.x / 128);")
+    out.line(f"[[maybe_unused]] const int {names.thread} = threadIdx.x % 128;")
+    for axis in plan.grid:
+        index = f"blockIdx.{axis.axis}"
+        if axis.descending:
+            index = f"gridDim.{axis.axis} - 1 - {index}"
+        out.line(f"[[maybe_unused]] const int {axis.symbol.cname} = {index};")
+    if plan.kernel.cluster_rank is not None:
+        out.line(f"[[maybe_unused]] const int {plan.kernel.cluster_rank.cname} = cluster_rank();")
+    out.line()
+    emit_initialisation(context)
+    out.line()
+
+
+def _body(context: Context) -> None:
+    kernel = context.plan.kernel
+    blocks = [statement for statement in every_statement(kernel.body) if isinstance(statement, ir.Roles)]
+    once = len(blocks) == 1 and blocks[0] in kernel.body
+    counted = events.waited_events(kernel.body)
+    if not once:
+        for block in blocks:
+            for role in block.roles:
+                counted += events.waited_events(role.body)
+    events.declare_phases(context, list(dict.fromkeys(counted)))
+    statements = Statements(lambda inner, roles, last: emit_roles(inner, roles, last, statements, once))
+    if fragments_of(tuple(s for s in kernel.body if not isinstance(s, ir.Roles))) and not blocks:
+        refuse(kernel.span, "fragments stand in roles")
+    clustered = kernel.cluster > 1
+    statements.emit(context, kernel.body, not clustered)
+    if clustered:  # no CTA leaves while another may still signal or fill its memory
+        context.out.line("cluster_arrive();")
+        context.out.line("cluster_wait();")
+
+
+def _names(plan: EmitPlan) -> Names:
+    kernel = plan.kernel
+    taken = {symbol.cname for symbol in _symbols(kernel)}
+
+    def free(name: str) -> str:
+        return f"{name}_" if name in taken else name
+
+    barriers: dict[tuple[int, ...], int] = {}
+    for statement in every_statement(kernel.body):
+        if isinstance(statement, ir.SyncWarpgroups):
+            members = tuple(sorted(statement.members))
+            barriers.setdefault(members, kernel.warpgroups + 1 + len(barriers))
+            if barriers[members] > NAMED_BARRIERS:
+                refuse(
+                    statement.span, f"the kernel needs more than the {NAMED_BARRIERS} named barriers of the hardware"
+                )
+    return Names(
+        buffers={buffer.name: free(buffer.name) for buffer in kernel.buffers},
+        events={event.name: free(event.name) for event in kernel.events},
+        warpgroup=kernel.warpgroup.cname,
+        thread=kernel.thread.cname if kernel.thread is not None else "thread_",
+        barriers=barriers,
+    )
+
+
+def _symbols(kernel: ir.Kernel) -> Iterable[ir.Symbol]:
+    yield from kernel.dims
+    yield from kernel.grid
+    yield kernel.warpgroup
+    yield from (captured.symbol for captured in kernel.captured)
+    for statement in every_statement(kernel.body):
+        if isinstance(statement, (ir.Let, ir.Assign)):
+            yield statement.symbol
+        elif isinstance(statement, ir.ForEach):
+            yield statement.counter

@@ -1,0 +1,247 @@
+"""Fragments: register arrays laid out as the accumulator of the warpgroup's matrix instruction.
+
+A matrix of R × C elements is R / 64 *halves*. In each, thread t of the warpgroup holds, of every group of 8 columns,
+two neighbouring elements of each of two rows. 32-bit elements: register 4·g + 2·h + e is column 8·g + 2·(t % 4) + e of
+row 16·(t / 32) + t % 32 / 4 + 8·h. 16-bit elements are packed: register 2·g + h holds the pair. A per-row vector has
+registers h = 0, 1 in each half.
+"""
+
+from __future__ import annotations
+
+from croqtile import ir
+from croqtile.emit.context import Context
+from croqtile.emit.errors import refuse
+from croqtile.emit.expressions import mentions
+
+_PACK = {ir.Elem.F16: "pack_f16", ir.Elem.BF16: "pack_bf16"}
+_UNPACK = {ir.Elem.F16: ("f16_low", "f16_high"), ir.Elem.BF16: ("bf16_low", "bf16_high")}
+_REGISTER = "r_"  # loop variable over a fragment's registers
+_HALF = "half_"  # loop variable over the 64-row halves
+
+
+def is_packed(fragment: ir.Fragment) -> bool:
+    """Two elements per register?"""
+    return fragment.cols is not None and fragment.elem.bytes == 2
+
+
+def halves(fragment: ir.Fragment) -> int:
+    return fragment.rows // 64
+
+
+def registers(fragment: ir.Fragment) -> int:
+    """32-bit registers per thread and half."""
+    if fragment.cols is None:
+        return 2
+    return fragment.cols // 4 if is_packed(fragment) else fragment.cols // 2
+
+
+def declare(context: Context, fragment: ir.Fragment) -> None:
+    """The register array, uninitialised."""
+    if fragment.rows % 64:
+        refuse(fragment.span, f"a fragment has a multiple of 64 rows, {fragment.name} has {fragment.rows}")
+    if fragment.cols is not None and (fragment.cols % 8 or (is_packed(fragment) and fragment.cols % 16)):
+        refuse(fragment.span, f"{fragment.name} has {fragment.cols} columns, which the warpgroup cannot share evenly")
+    if fragment.elem.bytes == 1 or (fragment.cols is None and fragment.elem.bytes != 4):
+        refuse(fragment.span, f"a fragment like {fragment.name} cannot hold elements of type {fragment.elem.spelling}")
+    outer = f"[{halves(fragment)}]" if halves(fragment) > 1 else ""
+    shape = f"{fragment.rows}" if fragment.cols is None else f"{fragment.rows} × {fragment.cols}"
+    context.out.line(
+        f"{_ctype(fragment)} {fragment.cname}{outer}[{registers(fragment)}];  // {fragment.elem.spelling}, {shape}"
+    )
+
+
+def _ctype(fragment: ir.Fragment) -> str:
+    if is_packed(fragment) or fragment.elem is ir.Elem.U32:
+        return "uint32_t"
+    return "int" if fragment.elem is ir.Elem.S32 else "float"
+
+
+def emit_fill(context: Context, fragment: ir.Fragment, value: ir.Expr) -> None:
+    """Every element = ``value``."""
+    text = context.expression(value)
+    if is_packed(fragment):
+        text = f"{_PACK[fragment.elem]}({text}, {text})"
+    for name in each_half(fragment):
+        context.out.line(f"fill_registers({name}, {text});")
+
+
+def each_half(fragment: ir.Fragment) -> list[str]:
+    """The register arrays of the halves."""
+    if halves(fragment) == 1:
+        return [fragment.cname]
+    return [f"{fragment.cname}[{half}]" for half in range(halves(fragment))]
+
+
+def emit_copy(context: Context, copy: ir.FragCopy) -> None:
+    """``frag.copy``: an element-wise copy that converts."""
+    if (copy.target.rows, copy.target.cols) != (copy.source.rows, copy.source.cols):
+        refuse(copy.span, f"{copy.target.name} and {copy.source.name} have different shapes")
+    if copy.target.elem is copy.source.elem:
+        for target, source in zip(each_half(copy.target), each_half(copy.source), strict=True):
+            context.out.line(f"copy_registers({target}, {source});")
+        return
+    rows = ir.Symbol("i", ir.SymbolKind.LAMBDA, "i_")
+    columns = ir.Symbol("j", ir.SymbolKind.LAMBDA, "j_")
+    indices = (rows,) if copy.target.cols is None else (rows, columns)
+    element = ir.FragElement(copy.source, tuple(ir.Var(index) for index in indices))
+    emit_apply(context, ir.FragApply(copy.target, indices, element, copy.span))
+
+
+def emit_reduce(context: Context, reduce: ir.FragReduce) -> None:
+    """Along the columns, into the per-row vector; all four threads of a row get the result."""
+    if is_packed(reduce.source) or reduce.source.elem is not ir.Elem.F32 or reduce.target.elem is not ir.Elem.F32:
+        refuse(reduce.span, "only f32 fragments can be reduced")
+    for target, source in zip(each_half(reduce.target), each_half(reduce.source), strict=True):
+        context.out.line(f"reduce_{reduce.op}({target}, {source});")
+
+
+def emit_apply(context: Context, apply: ir.FragApply) -> None:
+    """``frag.apply``: a loop over the registers of the fragment."""
+    _check_elements(apply.value, apply)
+    if halves(apply.fragment) == 1:
+        _apply_loop(context, apply, "")
+        return
+    context.out.unroll()
+    with context.out.block(f"for (int {_HALF} = 0; {_HALF} < {halves(apply.fragment)}; ++{_HALF})"):
+        _apply_loop(context, apply, f" + 64 * {_HALF}")
+
+
+def _apply_loop(context: Context, apply: ir.FragApply, half_rows: str) -> None:
+    fragment = apply.fragment
+    pairs = is_packed(fragment) or any(is_packed(used) for used in fragments_in(apply.value))
+    count = registers(fragment) // 2 if pairs and not is_packed(fragment) else registers(fragment)
+    body: list[str] = []
+    row, *column = apply.indices
+    if mentions_outside_elements(apply.value, row):
+        high = {True: "2", False: f"({_REGISTER} / 2 % 2)"}[pairs] if not pairs else f"({_REGISTER} % 2)"
+        if fragment.cols is None:
+            high = _REGISTER
+        body.append(f"const int {row.cname} = fragment_row(){half_rows} + 8 * {high};")
+    if column and mentions_outside_elements(apply.value, column[0]):
+        group = f"{_REGISTER} / 2" if pairs else f"{_REGISTER} / 4"
+        within = "" if pairs else f" + {_REGISTER} % 2"
+        body.append(f"const int {column[0].cname} = fragment_column() + 8 * ({group}){within};")
+    body += _assignments(context, apply, pairs)
+    context.out.unroll()
+    head = f"for (int {_REGISTER} = 0; {_REGISTER} < {count}; ++{_REGISTER})"
+    if len(body) == 1:
+        context.out.line(f"{head} {body[0]}")
+        return
+    with context.out.block(head):
+        for line in body:
+            context.out.line(line)
+
+
+def _assignments(context: Context, apply: ir.FragApply, pairs: bool) -> list[str]:
+    fragment = apply.fragment
+    if not pairs:
+        return [f"{_element(fragment, None)} = {_value(context, apply, None)};"]
+    values = [_value(context, apply, position) for position in (0, 1)]
+    if is_packed(fragment):
+        name = f"{_array(fragment)}[{_REGISTER}]"
+        return [f"{name} = {_PACK[fragment.elem]}({values[0]}, {values[1]});"]
+    # Both elements are computed before either is assigned: one may read the other's old value.
+    return [f"{_element(fragment, position)} = {value};" for position, value in enumerate(values)]
+
+
+def _value(context: Context, apply: ir.FragApply, position: int | None) -> str:
+    """The expression at a register's element; ``position`` 0 or 1: of a pair."""
+    value = apply.value
+    if is_packed(apply.fragment) and isinstance(value, ir.Intrinsic) and value.target is apply.fragment.elem:
+        value = value.args[0]  # packing rounds
+    printer = context.printer(apply.span, lambda element: _element(element.fragment, position))
+    if position == 1 and len(apply.indices) > 1:
+        column = apply.indices[1]
+        value = substitute(value, column, ir.Binary("+", ir.Var(column), ir.IntLit(1)))
+    return printer(value)
+
+
+def _array(fragment: ir.Fragment) -> str:
+    return f"{fragment.cname}[{_HALF}]" if halves(fragment) > 1 else fragment.cname
+
+
+def _element(fragment: ir.Fragment, position: int | None) -> str:
+    """The element of ``fragment`` that belongs to loop variable r_: a register of 32 bits (position None), or number
+    0 or 1 of a pair."""
+    array = _array(fragment)
+    if fragment.cols is None:
+        if position is None:
+            return f"{array}[{_REGISTER} / 2 % 2]"
+        return f"{array}[{_REGISTER} % 2]"
+    if is_packed(fragment):
+        return f"{_UNPACK[fragment.elem][position or 0]}({array}[{_REGISTER}])"
+    if position is None:
+        return f"{array}[{_REGISTER}]"
+    return f"{array}[2 * {_REGISTER}{' + 1' if position else ''}]"
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Expressions of frag.apply
+
+
+def fragments_in(expr: ir.Expr) -> list[ir.Fragment]:
+    return [element.fragment for element in _elements_in(expr)]
+
+
+def _elements_in(expr: ir.Expr) -> list[ir.FragElement]:
+    if isinstance(expr, ir.FragElement):
+        return [expr]
+    return [found for child in children(expr) for found in _elements_in(child)]
+
+
+def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The direct subexpressions."""
+    match expr:
+        case ir.Binary(_, left, right):
+            return (left, right)
+        case ir.Unary(_, operand):
+            return (operand,)
+        case ir.Select(condition, yes, no):
+            return (condition, yes, no)
+        case ir.Intrinsic(_, args):
+            return args
+        case ir.FragElement(_, indices) | ir.TensorElement(_, indices):
+            return indices
+        case _:
+            return ()
+
+
+def mentions_outside_elements(expr: ir.Expr, symbol: ir.Symbol) -> bool:
+    """Is the row or column number itself needed? (Elements of fragments are found by register.)"""
+    if isinstance(expr, ir.FragElement):
+        return False
+    if isinstance(expr, ir.Var):
+        return mentions(expr, symbol)
+    return any(mentions_outside_elements(child, symbol) for child in children(expr))
+
+
+def substitute(expr: ir.Expr, symbol: ir.Symbol, by: ir.Expr) -> ir.Expr:
+    """``expr`` with ``by`` for ``symbol``, outside elements of fragments."""
+    match expr:
+        case ir.Var(found) if found is symbol:
+            return by
+        case ir.Binary(op, left, right):
+            return ir.Binary(op, substitute(left, symbol, by), substitute(right, symbol, by))
+        case ir.Unary(op, operand):
+            return ir.Unary(op, substitute(operand, symbol, by))
+        case ir.Select(condition, yes, no):
+            return ir.Select(*(substitute(part, symbol, by) for part in (condition, yes, no)))
+        case ir.Intrinsic(name, args, target):
+            return ir.Intrinsic(name, tuple(substitute(arg, symbol, by) for arg in args), target)
+        case ir.TensorElement(tensor, indices):
+            return ir.TensorElement(tensor, tuple(substitute(index, symbol, by) for index in indices))
+        case _:
+            return expr
+
+
+def _check_elements(expr: ir.Expr, apply: ir.FragApply) -> None:
+    """A thread can only read the elements that it holds itself: those of its own row and column."""
+    expected = tuple(ir.Var(index) for index in apply.indices)
+    for element in _elements_in(expr):
+        fragment = element.fragment
+        wanted = expected[:1] if fragment.cols is None else expected
+        if element.indices != wanted:
+            names = ", ".join(index.name for index in apply.indices[: len(wanted)])
+            refuse(apply.span, f"an element of {fragment.name} can only be read at ({names}) here")
+        if fragment.rows != apply.fragment.rows or (fragment.cols is not None and fragment.cols != apply.fragment.cols):
+            refuse(apply.span, f"{fragment.name} and {apply.fragment.name} have different shapes")

@@ -1,0 +1,113 @@
+"""Bulk copies between the tensors and shared memory, and calls of the program's own device functions."""
+
+from __future__ import annotations
+
+from croqtile import fold, ir
+from croqtile.emit.context import Context, Runs
+from croqtile.emit.copies import Copy, plan_copy
+from croqtile.emit.errors import refuse
+from croqtile.emit.events import slot_address
+from croqtile.emit.planning import POINTER_TYPES, find_map
+from croqtile.emit.shared import tile
+
+
+def emit_closed_set(context: Context, copies: list[ir.CopyIn], trigger: ir.Trigger) -> None:
+    """Copies by one thread that are directly followed by the trigger of their slot: the arrival announces their bytes
+    together. It may come first, because the phase cannot complete before the bytes have landed."""
+    planned = [plan_copy(copy, context.ranges) for copy in copies]
+    barrier = slot_address(context, trigger.event, trigger.slot)
+    context.out.line(f"mbarrier_arrive_expect_bytes({barrier}, {_sum_of_bytes(planned)});")
+    for copy, plan in zip(copies, planned, strict=True):
+        _emit_loads(context, copy, plan)
+
+
+def _sum_of_bytes(planned: list[Copy]) -> str:
+    return " + ".join(str(plan.bytes) for plan in planned)
+
+
+def emit_copy_in(context: Context, copy: ir.CopyIn) -> None:
+    """A copy on its own: its bytes are added to what the slot's current phase waits for; its trigger comes later."""
+    plan = plan_copy(copy, context.ranges)
+    barrier = slot_address(context, copy.event, copy.slot)
+    if context.runs is Runs.THREAD:
+        context.out.line(f"mbarrier_expect_bytes({barrier}, {plan.bytes});")
+        _emit_loads(context, copy, plan)
+        return
+    # All warps are done with the tile's old contents before the elected thread lets the copy engine overwrite them.
+    if not context.meeting.together or context.meeting.stored:
+        context.meet()
+    with context.out.block(f"if ({_elected(context)})"):
+        context.out.line(f"mbarrier_expect_bytes({barrier}, {plan.bytes});")
+        _emit_loads(context, copy, plan)
+
+
+def _elected(context: Context) -> str:
+    """The thread that acts for all that execute the statement. It makes its warp's arrivals too, so that the bytes it
+    announces are never later than the last arrival of their phase."""
+    return "threadIdx.x == 0" if context.runs is Runs.BLOCK else f"{context.names.thread} == 0"
+
+
+def _emit_loads(context: Context, copy: ir.CopyIn, plan: Copy) -> None:
+    if copy.multicast:
+        refuse(copy.span, "multicast copies are not supported yet")
+    tensor_map = find_map(context.plan.maps, plan)
+    assert tensor_map is not None, "make_plan has made a map for every copy"
+    barrier = slot_address(context, copy.event, copy.slot)
+    for piece in plan.pieces:
+        address = context.shared_address(plan.tile.buffer, piece.offset)
+        coordinates = [context.expression(coordinate) for coordinate in piece.coordinates]
+        context.out.call("tma_load", [address, tensor_map.name, barrier, *coordinates])
+
+
+def emit_copies_out(context: Context, copies: list[ir.CopyOut], last: bool) -> None:
+    """Shared → global, by one thread once all writers have met; then everyone waits until the sources are read.
+    ``last``: nothing follows that could touch them."""
+    if context.runs is not Runs.THREAD and not (context.meeting.together and not context.meeting.stored):
+        context.meet()
+    if context.runs is Runs.THREAD:
+        _emit_stores(context, copies)
+        return
+    with context.out.block(f"if ({_elected(context)})"):
+        _emit_stores(context, copies)
+    context.meeting.together = False
+    if not last:
+        context.meet()
+
+
+def _emit_stores(context: Context, copies: list[ir.CopyOut]) -> None:
+    for copy in copies:
+        plan = plan_copy(copy, context.ranges)
+        tensor_map = find_map(context.plan.maps, plan)
+        assert tensor_map is not None, "make_plan has made a map for every copy"
+        for piece in plan.pieces:
+            address = context.shared_address(plan.tile.buffer, piece.offset)
+            coordinates = [context.expression(coordinate) for coordinate in piece.coordinates]
+            context.out.call("tma_store", [tensor_map.name, address, *coordinates])
+    context.out.line("tma_store_wait();")
+
+
+def emit_call(context: Context, call: ir.Call) -> None:
+    """A device function by all threads: it may read what others wrote, and write what they read."""
+    context.meet()
+    context.out.call(call.function, [_argument(context, argument) for argument in call.args])
+    context.out.line("fence_proxy_async();")
+    context.meet()
+
+
+def _argument(context: Context, argument: ir.Expr | ir.View) -> str:
+    if not isinstance(argument, ir.View):
+        return context.expression(argument)
+    if isinstance(argument.root, ir.SharedBuffer):
+        shared = tile(argument)
+        if shared.buffer.swizzle:
+            refuse(argument.span, f"{shared.buffer.name} is swizzled; only row-major tiles can be passed to a function")
+        address = context.shared_address(shared.buffer, shared.offset())
+        return f"shared_pointer<{POINTER_TYPES[shared.buffer.elem]}>({address})"
+    position: ir.Expr = fold.ZERO
+    for dim, extent in zip(argument.dims, argument.root.dims, strict=True):
+        start: ir.Expr = fold.ZERO
+        for level in dim.levels:
+            start = fold.binary("+", start, fold.binary("*", level.index, level.step))
+        position = fold.binary("+", fold.binary("*", position, extent), start)
+    name = argument.root.name
+    return name if position == fold.ZERO else f"{name} + {context.expression(position)}"
