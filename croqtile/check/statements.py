@@ -1,0 +1,400 @@
+"""Statements that a role (or the block) executes: definitions, loops, branches, events, copies, calls."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+
+from croqtile import ast, fold, ir, rewrite
+from croqtile import diagnostics as diag
+from croqtile.check import copies, expressions, fragments, matrix, storage, views
+from croqtile.check.scope import (
+    WORDS,
+    Chunk,
+    Context,
+    EventName,
+    EventUse,
+    FragmentName,
+    Poison,
+    Rejected,
+    ScalarName,
+    ViewName,
+    fail,
+)
+
+Body = Callable[[Context, Iterable[ast.Stmt]], list[ir.Stmt]]
+
+_WORDS: dict[type, str] = {
+    ast.Parallel: "'parallel'",
+    ast.InThreads: "'inthreads'",
+    ast.ForEach: "'foreach'",
+    ast.If: "'if'",
+    ast.Block: "a block",
+    ast.LaunchBounds: "'launch_bounds'",
+    ast.SharedEvents: "'shared'",
+    ast.SharedBuffers: "'shared'",
+    ast.Fragments: "'fragment'",
+    ast.Wait: "'wait'",
+    ast.Trigger: "'trigger'",
+    ast.Copy: "'tma.copy'",
+    ast.Mma: "'mma.row'",
+    ast.MmaCommit: "'mma.commit'",
+    ast.MmaWait: "'mma.wait'",
+    ast.MmaStore: "'mma.store'",
+    ast.FragApply: "'frag.apply'",
+    ast.FragCopy: "'frag.copy'",
+    ast.FragReduce: "'frag.reduce'",
+    ast.SyncWg: "'sync.wg'",
+    ast.SyncShared: "'sync.shared'",
+    ast.Call: "'call'",
+}
+
+
+def word(statement: ast.Stmt) -> str:
+    """What messages call a statement."""
+    if isinstance(statement, ast.Copy) and statement.event is not None:
+        return "'tma.copy.async'"
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.MmaFill, ast.MmaLoad)):
+        return "'mma.fill'" if isinstance(statement.value, ast.MmaFill) else "'mma.load'"
+    return _WORDS.get(type(statement), "a definition")
+
+
+def role_body(ctx: Context, body: Iterable[ast.Stmt]) -> list[ir.Stmt]:
+    """Statements of a role, errors collected."""
+    result: list[ir.Stmt] = []
+    for statement in body:
+        with ctx.recovering():
+            result += _role_statement(ctx, statement)
+    return result
+
+
+def _role_statement(ctx: Context, statement: ast.Stmt) -> list[ir.Stmt]:
+    if isinstance(statement, (ast.Assign, ast.Declare)):
+        return define(ctx, statement)
+    if isinstance(statement, ast.ForEach):
+        return foreach(ctx, statement, role_body)
+    if isinstance(statement, ast.If):
+        return branch(ctx, statement, role_body)
+    if isinstance(statement, ast.Block):
+        with ctx.nested():
+            return role_body(ctx, statement.body)
+    if isinstance(statement, ast.InThreads) and not statement.asynchronous:
+        return _only(ctx, statement)
+    if isinstance(statement, ast.Wait):
+        return _wait(ctx, statement)
+    if isinstance(statement, ast.Trigger):
+        return _trigger(ctx, statement)
+    if isinstance(statement, ast.Copy):
+        return copy(ctx, statement)
+    if isinstance(statement, ast.Call):
+        return call(ctx, statement)
+    if isinstance(statement, (ast.SyncWg, ast.SyncShared)):
+        return _sync(ctx, statement)
+    if isinstance(statement, (ast.Mma, ast.MmaCommit, ast.MmaWait, ast.MmaStore)):
+        whole_warpgroup(ctx, statement.span, word(statement))
+        return matrix.statement(ctx, statement)
+    if isinstance(statement, (ast.FragApply, ast.FragCopy, ast.FragReduce)):
+        whole_warpgroup(ctx, statement.span, word(statement))
+        return fragments.statement(ctx, statement)
+    if isinstance(statement, ast.Fragments):
+        whole_warpgroup(ctx, statement.span, word(statement))
+        return storage.fragments(ctx, statement)
+    if isinstance(statement, (ast.SharedBuffers, ast.SharedEvents)) and ctx.place.may_declare_shared:
+        storage.shared(ctx, statement)
+        return []
+    where = {
+        ast.Parallel: "cannot stand in a role",
+        ast.InThreads: "with .async cannot stand in another role",
+        ast.LaunchBounds: "must stand directly in the grid, outside roles",
+    }.get(type(statement), "must be declared outside roles, for all of them")
+    fail(diag.NotHere(statement.span, word(statement), where))
+
+
+def whole_warpgroup(ctx: Context, span: ir.Span, what: str) -> None:
+    """Refuses a warpgroup-wide statement where not all 128 threads come."""
+    if ctx.place.thread is not None:
+        fail(diag.NeedsWarpgroup(span, what))
+    collective(ctx, span, what)
+
+
+def collective(ctx: Context, span: ir.Span, what: str) -> None:
+    """Refuses a statement under a condition that depends on the thread."""
+    if ctx.place.divergent is not None and ctx.place.thread is None:
+        note = diag.Note(ctx.place.divergent, "the condition is here")
+        fail(diag.DivergentStatement(span, what, notes=(note,)))
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Definitions
+
+
+def define(
+    ctx: Context, statement: ast.Assign | ast.Declare, kind: ir.SymbolKind = ir.SymbolKind.VALUE
+) -> list[ir.Stmt]:
+    """``x = …;`` or ``int x = …;``. ``kind`` is CAPTURED before the grid."""
+    name = statement.name
+    try:
+        if isinstance(statement, ast.Declare):
+            return _declare(ctx, statement, kind)
+        value = statement.value
+        if isinstance(value, (ast.MmaFill, ast.MmaLoad)):
+            if ctx.place.level != "role":
+                fail(diag.NotHere(statement.span, word(statement), "must stand in a role (inthreads.async)"))
+            whole_warpgroup(ctx, statement.span, word(statement))
+            return matrix.define(ctx, statement)
+        if isinstance(value, ast.Name) and isinstance(ctx.scope.lookup(value.name), FragmentName):
+            fail(diag.WrongKind(value.span, "a scalar or a view", f"'{value.name}' is a fragment: use frag.copy"))
+        if views.is_view(ctx, value):
+            return _name_view(ctx, name, value)
+        return _assign(ctx, statement, expressions.scalar(ctx, value), kind)
+    except Rejected:
+        if not isinstance(ctx.scope.lookup(name.name), ScalarName):
+            ctx.bind(name.name, Poison(name.span))
+        raise
+
+
+def _declare(ctx: Context, statement: ast.Declare, kind: ir.SymbolKind) -> list[ir.Stmt]:
+    if statement.type.name not in ("int", "float"):
+        fail(diag.UnknownScalarType(statement.type.span, statement.type.name))
+    value = expressions.scalar(ctx, statement.value)
+    _host_value(ctx, value.expr, statement.value.span, kind)
+    if statement.name.name in ctx.scope.names:
+        ctx.declare(statement.name.name, Poison(statement.name.span))  # says what is wrong
+    return _let(ctx, statement.name, value.expr, statement.type.name, value.type, kind, statement.span)
+
+
+def _assign(ctx: Context, statement: ast.Assign, value: expressions.Value, kind: ir.SymbolKind) -> list[ir.Stmt]:
+    name = statement.name
+    _host_value(ctx, value.expr, statement.value.span, kind)
+    earlier = ctx.scope.lookup(name.name)
+    if not isinstance(earlier, ScalarName):
+        return _let(ctx, name, value.expr, value.type, value.type, kind, statement.span)
+    symbol = earlier.symbol
+    if symbol.kind is not ir.SymbolKind.VALUE:
+        fail(diag.NotAssignable(name.span, name.name, _KINDS[symbol.kind]))
+    if symbol.ctype == "int" and value.type == "float":
+        fail(diag.WrongScalarType(statement.value.span, f"an integer, as '{name.name}' is", "a floating-point value"))
+    ctx.mutable.add(symbol)
+    if ctx.place.divergent is not None or expressions.divergent(ctx, value.expr):
+        ctx.divergent.add(symbol)
+    return [ir.Assign(symbol, value.expr, statement.span)]
+
+
+_KINDS = {
+    ir.SymbolKind.DIM: "a symbolic dimension",
+    ir.SymbolKind.CAPTURED: "captured by value before the grid",
+    ir.SymbolKind.GRID: "a variable of the grid",
+    ir.SymbolKind.WARPGROUP: "the number of the warpgroup",
+    ir.SymbolKind.THREAD: "the number of the thread",
+    ir.SymbolKind.LOOP: "a loop counter",
+    ir.SymbolKind.LAMBDA: "an index of frag.apply",
+    ir.SymbolKind.CLUSTER: "the rank in the cluster",
+}
+
+
+def _host_value(ctx: Context, value: ir.Expr, span: ir.Span, kind: ir.SymbolKind) -> None:
+    if kind is ir.SymbolKind.CAPTURED and any(isinstance(n, ir.TensorElement) for n in rewrite.nodes(value)):
+        fail(diag.WrongKind(span, "a value that the host knows", "this is read from device memory"))
+
+
+def _let(
+    ctx: Context, name: ast.Ident, value: ir.Expr, ctype: str, value_type: str, kind: ir.SymbolKind, span: ir.Span
+) -> list[ir.Stmt]:
+    """A new scalar. One that is a constant for good needs no storage: its uses are folded."""
+    constant = ctype == value_type == "int" and ctx.assigned_once(name.name)
+    folded = constant and isinstance(value, ir.IntLit)
+    symbol = ir.Symbol(name.name, kind, name.name if folded else ctx.cname(name.name), ctype, span=name.span)
+    if constant:
+        ctx.definitions[symbol] = value
+    if expressions.divergent(ctx, value):
+        ctx.divergent.add(symbol)
+    ctx.bind(name.name, ScalarName(symbol, value if constant else None, name.span))
+    return [] if folded else [ir.Let(symbol, value, span)]
+
+
+def _name_view(ctx: Context, name: ast.Ident, value: ast.Expr) -> list[ir.Stmt]:
+    """A named view keeps the indices that it was made with, even if their variables are assigned later."""
+    made: list[ir.Stmt] = []
+
+    def freeze(index: ir.Expr) -> ir.Expr:
+        if all(s.kind is not ir.SymbolKind.VALUE or ctx.assigned_once(s.name) for s in rewrite.symbols(index)):
+            return index
+        symbol = ir.Symbol(f"{name.name}_at", ir.SymbolKind.VALUE, ctx.cname(f"{name.name}_at"), span=value.span)
+        made.append(ir.Let(symbol, index, value.span))
+        return ir.Var(symbol)
+
+    def frozen(view: ir.View) -> ir.View:
+        dims = tuple(
+            dataclasses.replace(d, levels=tuple(dataclasses.replace(v, index=freeze(v.index)) for v in d.levels))
+            for d in view.dims
+        )
+        return dataclasses.replace(view, dims=dims, slot=None if view.slot is None else freeze(view.slot))
+
+    view = views.view(ctx, value)
+    if isinstance(view, Chunk):
+        indices = tuple(None if index is None else freeze(index) for index in view.indices)
+        ctx.bind(name.name, ViewName(Chunk(frozen(view.base), indices, view.span), name.span))
+    else:
+        ctx.bind(name.name, ViewName(frozen(view), name.span))
+    return made
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Control
+
+
+def foreach(ctx: Context, statement: ast.ForEach, body: Body) -> list[ir.Stmt]:
+    """A counted loop; several counters are nested loops, the first outermost."""
+    if len(statement.counters) != len(statement.extents):
+        fail(diag.WrongBoundCount(statement.span, len(statement.counters), len(statement.extents)))
+    extents = [expressions.integer(ctx, extent) for extent in statement.extents]
+    uneven = [e for e, x in zip(statement.extents, extents, strict=True) if expressions.divergent(ctx, x)]
+    divergent = uneven[0].span if uneven else ctx.place.divergent
+    with ctx.nested(divergent=divergent):
+        counters = []
+        for name, extent in zip(statement.counters, extents, strict=True):
+            symbol = ir.Symbol(name.name, ir.SymbolKind.LOOP, ctx.cname(name.name), bound=extent, span=name.span)
+            ctx.declare(name.name, ScalarName(symbol, None, name.span))
+            counters.append(symbol)
+        inner = tuple(body(ctx, statement.body))
+    for symbol, extent in reversed(list(zip(counters, extents, strict=True))):
+        inner = (ir.ForEach(symbol, extent, inner, statement.span),)
+    return list(inner)
+
+
+def branch(ctx: Context, statement: ast.If, body: Body) -> list[ir.Stmt]:
+    """``if``. A constant condition leaves one side only; one on the warpgroup number tells who comes where."""
+    condition = expressions.integer(ctx, statement.condition)
+    number = fold.integer(condition)
+    if number is not None:
+        with ctx.nested():
+            return body(ctx, statement.then if number else statement.orelse)
+    taken, passed = _narrow(ctx, condition)
+    divergent = statement.condition.span if expressions.divergent(ctx, condition) else ctx.place.divergent
+    with ctx.nested(active=taken, divergent=divergent):
+        then = tuple(body(ctx, statement.then))
+    with ctx.nested(active=passed, divergent=divergent):
+        orelse = tuple(body(ctx, statement.orelse))
+    return [ir.If(condition, then, orelse, statement.span)]
+
+
+def _narrow(ctx: Context, condition: ir.Expr) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The warpgroups that can find ``condition`` true, and those that can find it false."""
+    p, active = ctx.warpgroup, ctx.place.active
+    if p is None or set(rewrite.symbols(condition)) != {p}:
+        return active, active
+    true = tuple(n for n in active if fold.evaluate(condition, {p: n}))
+    return true, tuple(n for n in active if n not in true)
+
+
+def _only(ctx: Context, statement: ast.InThreads) -> list[ir.Stmt]:
+    """``inthreads (cond)`` inside a role: some of its warpgroups, or some threads of each."""
+    condition = expressions.integer(ctx, statement.condition)
+    chosen, _ = _narrow(ctx, condition)
+    if not chosen:
+        fail(diag.EmptyRole(statement.condition.span))
+    if expressions.divergent(ctx, condition):
+        with ctx.nested(divergent=statement.condition.span):
+            return [ir.If(condition, tuple(role_body(ctx, statement.body)), (), statement.span)]
+    p = ctx.warpgroup
+    for symbol in rewrite.symbols(condition):
+        if symbol is not p and p is not None:
+            fail(diag.ConditionNotConstant(statement.condition.span, f"'{p.name}'", symbol.name))
+    with ctx.nested(active=chosen):
+        return [ir.OnlyWarpgroups(condition, chosen, tuple(role_body(ctx, statement.body)), statement.span)]
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Synchronisation, copies, calls
+
+
+def event(ctx: Context, reference: ast.EventRef) -> tuple[ir.Event, ir.Expr]:
+    """The event and its slot."""
+    binding = ctx.lookup(reference.name.name, reference.name.span)
+    name = reference.name.name
+    if not isinstance(binding, EventName):
+        fail(diag.WrongKind(reference.name.span, "an event", f"'{name}' is {WORDS[type(binding)]}"))
+    found = binding.event
+    if reference.index is None:
+        if found.is_array:
+            fail(diag.NeedsSlot(reference.span, name, found.slots, "events"))
+        return found, fold.ZERO
+    if not found.is_array:
+        fail(diag.NotAnArray(reference.span, name, "event"))
+    return found, views.slot(ctx, reference.index, name, found.slots)
+
+
+def use(ctx: Context, kind: str, found: ir.Event, span: ir.Span) -> None:
+    """Remembers who does what with an event, for the checks of the whole function."""
+    assert ctx.place.role is not None
+    ctx.uses.append(EventUse(kind, found, ctx.place.role, span))
+
+
+def _wait(ctx: Context, statement: ast.Wait) -> list[ir.Stmt]:
+    collective(ctx, statement.span, "'wait'")
+    made: list[ir.Stmt] = []
+    for reference in statement.events:
+        with ctx.recovering():
+            found, slot = event(ctx, reference)
+            use(ctx, "wait", found, reference.span)
+            made.append(ir.Wait(found, slot, reference.span))
+    return made
+
+
+def _trigger(ctx: Context, statement: ast.Trigger) -> list[ir.Stmt]:
+    collective(ctx, statement.span, "'trigger'")
+    if statement.cluster and ctx.cluster is None:
+        fail(diag.NotHere(statement.span, "'trigger.cluster'", "needs a cluster (parallel … : cluster)"))
+    made: list[ir.Stmt] = []
+    for reference in statement.events:
+        with ctx.recovering():
+            found, slot = event(ctx, reference)
+            use(ctx, "trigger", found, reference.span)
+            made.append(ir.Trigger(found, slot, reference.span, statement.cluster))
+    return made
+
+
+def _sync(ctx: Context, statement: ast.SyncWg | ast.SyncShared) -> list[ir.Stmt]:
+    from croqtile.check import roles
+
+    whole_warpgroup(ctx, statement.span, word(statement))
+    assert ctx.warpgroup is not None and ctx.warpgroup.bound is not None
+    count = fold.integer(ctx.warpgroup.bound) or 0
+    if isinstance(statement, ast.SyncShared):
+        roles.barrier(ctx, tuple(range(count)), statement.span)
+        return [ir.SyncCta(statement.span)]
+    members: list[int] = []
+    for expr in statement.members:
+        number = expressions.constant(ctx, expr, "a member of sync.wg", minimum=None)
+        if not 0 <= number < count:
+            fail(diag.NoSuchWarpgroup(expr.span, number, count, count - 1))
+        if number not in members:
+            members.append(number)
+    roles.barrier(ctx, tuple(members), statement.span)
+    return [ir.SyncWarpgroups(tuple(members), statement.span)]
+
+
+def copy(ctx: Context, statement: ast.Copy) -> list[ir.Stmt]:
+    """``tma.copy`` of either direction."""
+    collective(ctx, statement.span, word(statement))
+    if statement.event is None:
+        return [copies.copy_out(ctx, statement)]
+    found, slot = event(ctx, statement.event)
+    use(ctx, "copy", found, statement.event.span)
+    return [copies.copy_in(ctx, statement, found, slot)]
+
+
+def call(ctx: Context, statement: ast.Call) -> list[ir.Stmt]:
+    """``call f(a, b);``"""
+    arguments: list[ir.Expr | ir.View] = []
+    for argument in statement.arguments:
+        if views.is_view(ctx, argument):
+            arguments.append(views.tile(ctx, argument))
+        else:
+            arguments.append(expressions.scalar(ctx, argument).expr)
+    return [ir.Call(statement.function.name, tuple(arguments), statement.span)]
+
+
+def close_groups(ctx: Context, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Marks the matrix instructions that an mma.commit of the program closes (see :mod:`croqtile.check.matrix`)."""
+    return matrix.mark_explicit(ctx, body, False)

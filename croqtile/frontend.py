@@ -1,0 +1,48 @@
+"""The front end as one call: a ``.co`` file to lowered kernels.
+
+unit = load("gemm.co", ["MATMUL_STAGES=3"])
+for function, kernel in unit.kernels: …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from croqtile import diagnostics, ir
+from croqtile.check import check
+from croqtile.diagnostics import CompileError, Diagnostic
+from croqtile.lower import lower
+from croqtile.parse import parse
+from croqtile.preprocess import CoFunction, SourceFile, preprocess
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A compiled file: its kernels are lowered, in the order of their functions in ``source``."""
+
+    source: SourceFile
+    functions: tuple[CoFunction, ...]
+    kernels: tuple[ir.Kernel, ...]
+
+    def render(self, problems: Iterable[Diagnostic]) -> str:
+        """Diagnostics as text, with the lines of this file."""
+        return diagnostics.render(problems, self.source.sources())
+
+
+def load(path: str, defines: Iterable[str] = ()) -> Unit:
+    """Reads, checks and lowers every ``__co__`` function of ``path``.
+
+    ``defines``: macros, ``NAME`` or ``NAME=VALUE``. Raises CompileError with the messages of all functions; its
+    ``rendered`` is the text to print.
+    """
+    source = preprocess(path, defines)
+    functions, kernels, problems = source.all_functions(), [], []
+    for function in functions:
+        try:
+            kernels.append(lower(check(parse(function))))
+        except CompileError as error:
+            problems += error.diagnostics
+    if problems:
+        raise CompileError(problems, source.sources())
+    return Unit(source, functions, tuple(kernels))
