@@ -7,21 +7,24 @@ needs both. What the model cannot express, and a program that deadlocks, is answ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from hb_analyzer.conditions import Conditions, Finding, Pair, atoms_by_buffer
-from hb_analyzer.defects import ArrivalCensus, Parameters, cause, deadlocks, overruns, smallest
+from hb_analyzer.conditions import Finding, Pair, atoms_by_buffer
+from hb_analyzer.defects import Parameters, smallest
+from hb_analyzer.distance_conditions import DistanceDecision, decide_by_distance
 from hb_analyzer.graph import Ordering, topological_order
 from hb_analyzer.interleave import interleaving
-from hb_analyzer.model import Access, Opaque, Program
+from hb_analyzer.model import Opaque, Program
 from hb_analyzer.placement import place, sequential
 from hb_analyzer.proof import proof_paths
 from hb_analyzer.regions import Atoms
 from hb_analyzer.report import Defect, Report, Verdict
+from hb_analyzer.single_loop import OutOfClassError
+from hb_analyzer.sweep import sweep
 from hb_analyzer.trips import Domain, UnboundedError, domain_of, walk
-from hb_analyzer.unroll import NODE_LIMIT, ModelError, TooLargeError, Unroller, Unrolling
+from hb_analyzer.unroll import ModelError, TooLargeError, Unroller, Unrolling
+from hb_analyzer.wording import describe_access, race_of, verdict_of
 
 ORDERED = "all accesses are ordered at every trip count, and no value is lost"
 
@@ -93,8 +96,7 @@ def decide(program: Program) -> Decision:
     pairs = set(combinations(sorted(buffer.name for buffer in program.buffers), 2))
     _refuse_statically(decision, pairs)
     try:
-        domain = domain_of(program)
-        _decide_by_unrolling(decision, domain, pairs)
+        _decide_open(decision, domain_of(program), pairs)
     except UnboundedError as error:
         _refuse_rest(decision, pairs, str(error))
     except ModelError as error:
@@ -136,140 +138,60 @@ def _refuse_rest(decision: Decision, pairs: set[Pair], why: str, parameters: Par
     decision.notes.append(why)
 
 
-def _decide_by_unrolling(decision: Decision, domain: Domain, pairs: set[Pair]) -> None:
-    unroller = Unroller(domain.program)
-
-    def smaller() -> Iterator[Unrolling]:
-        unroller.budget = NODE_LIMIT
-        return (unroller.run(values) for values in domain.valuations())
-
-    runs = [unroller.run(values) for values in domain.valuations(whole=False)]
-    census = ArrivalCensus()
-    for run in runs:
-        census.add(run)
-    arrivals = census.defects(domain.program)
-    decision.arrivals = list(arrivals.values())
-    decision.silent |= arrivals.keys()
-    atoms = atoms_by_buffer(domain.program)
-    buffers = [buffer.name for buffer in domain.program.buffers]
-    targets = {pair for pair in pairs if pair not in decision.refused} | {(name, name) for name in buffers}
+def _decide_open(decision: Decision, domain: Domain, pairs: set[Pair]) -> None:
+    """Decides what is not refused yet: by unrolling and, for one loop, by distances as well."""
+    program = domain.program
+    atoms = atoms_by_buffer(program)
+    targets = {pair for pair in pairs if pair not in decision.refused} | {(b.name, b.name) for b in program.buffers}
     while True:
-        sweep = Sweep(domain.program, atoms, frozenset(decision.silent), set(targets))
-        complete = all(sweep.visit(run, crossing=domain.prefix is None) for run in runs)
-        if domain.prefix is not None and (not complete or sweep.found()):
-            # Smaller values of the prefix parameter too: for the smallest witness, or because the shortcut fails here.
-            known, sweep = sweep.found(), Sweep(domain.program, atoms, frozenset(decision.silent), set(targets))
-            for run in smaller():
-                sweep.visit(run)
-                if complete and sweep.found() >= known:
-                    break
-        if not sweep.broken:
+        found, arrivals = sweep(domain, atoms, decision.silent, targets)
+        decision.arrivals = list(arrivals.values())
+        decision.silent |= arrivals.keys()
+        # Arrivals that can be counted for the wrong setting: such events order nothing, so decide again without them.
+        broken = dict(found.broken)
+        distances = _distances(decision, domain, atoms) if not broken and not found.deadlocks else None
+        if distances is not None:
+            for event in distances.broken:
+                why = f"{event}: at large trip counts an arrival can come before the setting before its own"
+                broken[event] = Defect("overrun", why, event=event)
+        if not broken:
             break
-        # Their arrivals can be counted for the wrong setting: they order nothing, so decide again without them.
-        decision.silent |= sweep.broken.keys()
-        decision.overruns += sweep.broken.values()
-        unroller.budget = NODE_LIMIT
-        runs = [unroller.run(values) for values in domain.valuations(whole=False)]
-    decision.deadlocks = list(smallest(sweep.deadlocks))
-    decision.overruns = list(smallest([*decision.overruns, *sweep.overruns]))
-    for finding, run in sweep.findings:
+        decision.silent |= broken.keys()
+        decision.overruns += broken.values()
+    decision.deadlocks = list(smallest(found.deadlocks))
+    decision.overruns = list(smallest([*decision.overruns, *found.overruns]))
+    for finding, run in found.findings:
         if finding.pair[0] == finding.pair[1]:
-            decision.races[finding.pair] = _race(finding, run)
+            decision.races[finding.pair] = race_of(finding, run)
         else:
-            decision.refused[finding.pair] = _verdict(finding, run)
+            decision.refused[finding.pair] = verdict_of(finding, run)
             decision.evidence[finding.pair] = (finding, run)
+    if distances is not None:
+        _refuse_by_distance(decision, distances)
 
 
-class Sweep:
-    """Collects, over unrollings with growing trip counts, the first finding of each pair and of each defect."""
-
-    def __init__(self, program: Program, atoms: dict[str, Atoms], silent: frozenset[str], targets: set[Pair]) -> None:
-        self.program = program
-        self.atoms = atoms
-        self.silent = silent
-        self.targets = targets  # pairs still open
-        self.findings: list[tuple[Finding, Unrolling]] = []
-        self.deadlocks: list[Defect] = []
-        self.overruns: list[Defect] = []
-        self.broken: dict[str, Defect] = {}  # events whose arrivals overrun
-
-    def found(self) -> set[object]:
-        """Pairs with findings and causes of defects, to compare two sweeps."""
-        defects = [*self.deadlocks, *self.overruns, *self.broken.values()]
-        return {finding.pair for finding, _ in self.findings} | {cause(defect) for defect in defects}
-
-    def visit(self, run: Unrolling, crossing: bool = True) -> bool:
-        """Links and tests one unrolling. False iff ``crossing`` is not allowed and an edge leads to an earlier tile."""
-        parameters = _parameters(run)
-        run.link(self.silent)
-        order = topological_order(run.preds)
-        if run.stuck or len(order) < len(run.preds):
-            self.deadlocks += deadlocks(run, parameters)
-            return True
-        if not crossing and run.crosses_tiles():
-            return False
-        ordering = Ordering(run, order)
-        for overrun in overruns(run, ordering, parameters):
-            if overrun.breaks_order:
-                self.broken.setdefault(overrun.event, overrun.defect)
-            else:
-                self.overruns.append(overrun.defect)
-        for finding in Conditions(run, ordering, self.atoms).findings(self.targets):
-            self.targets.discard(finding.pair)
-            self.findings.append((finding, run))
-        return True
+def _distances(decision: Decision, domain: Domain, atoms: dict[str, Atoms]) -> DistanceDecision | None:
+    """The distance form, if the program has it and unrolling did not try every trip count that can occur."""
+    used = [parameter for parameter in domain.program.parameters if parameter.name in domain.ranges]
+    if len(used) != 1 or (used[0].maximum is not None and used[0].maximum <= domain.ranges[used[0].name][-1]):
+        return None
+    try:
+        result = decide_by_distance(domain.program, decision.silent, atoms, used[0].minimum)
+    except OutOfClassError as reason:
+        decision.notes.append(f"decided by unrolling alone, up to trip count {domain.bound} ({reason})")
+        return None
+    return result
 
 
-def _parameters(run: Unrolling) -> Parameters:
-    return tuple(run.values.items())
-
-
-def _verdict(finding: Finding, run: Unrolling) -> Verdict:
-    first, second = run.accesses[finding.first], run.accesses[finding.second]
-    a, b = run.site(first.begin), run.site(second.begin)
-    return Verdict(
-        *finding.pair,
-        overlap=False,
-        kind="clobber" if finding.kind == "clobber" else "conflict",
-        why=explain_finding(finding, run),
-        first=a,
-        second=b,
-        parameters=_parameters(run),
-    )
-
-
-def _race(finding: Finding, run: Unrolling) -> Defect:
-    first, second = run.accesses[finding.first], run.accesses[finding.second]
-    return Defect(
-        "race",
-        f"race in {first.op.buffer}[{first.slot}]: {explain_finding(finding, run)}",
-        run.site(first.begin),
-        run.site(second.begin),
-        buffer=first.op.buffer,
-        parameters=_parameters(run),
-        interleaving=interleaving(run, finding),
-    )
-
-
-def explain_finding(finding: Finding, run: Unrolling) -> str:
-    """The finding in one sentence."""
-    first, second = run.accesses[finding.first], run.accesses[finding.second]
-    a, b = run.site(first.begin), run.site(second.begin)
-    if finding.kind == "clobber":
-        assert finding.between is not None
-        between = run.accesses[finding.between]
-        return (
-            f"the value that {_what(first.op)} leaves ({a}) is still read ({b}) after "
-            f"{_what(between.op)} ({run.site(between.begin)})"
-        )
-    if finding.kind == "proxy":
-        return (
-            f"no proxy fence between {_what(first.op)} by threads ({a}) and the asynchronous {_what(second.op)} ({b})"
-        )
-    never = next((f"; {_what(x.op)} is never awaited" for x in (first, second) if x.end is None), "")
-    return f"{_what(first.op)} ({a}) and {_what(second.op)} ({b}) are not ordered{never}"
-
-
-def _what(op: Access) -> str:
-    kind = "read of" if op.mode == "r" else "copy into" if op.ends == "event" else "write of"
-    return f"{kind} {op.buffer}"
+def _refuse_by_distance(decision: Decision, distances: DistanceDecision) -> None:
+    """A yes needs both forms. They agree on these programs, so this adds nothing unless one of them is wrong."""
+    for pair, (kind, first, second) in distances.refused.items():
+        if pair not in decision.refused:
+            what = f"{describe_access(first.op)} and {describe_access(second.op)}"
+            verdict_kind = "clobber" if kind == "clobber" else "conflict"
+            why = f"{what}: {verdict_kind} at some trip count beyond those unrolled"
+            decision.refused[pair] = Verdict(*pair, False, verdict_kind, why)
+    for name, (first, second) in distances.races.items():
+        if (name, name) not in decision.races:
+            why = f"race in {name}: {describe_access(first.op)} and {describe_access(second.op)} are not ordered"
+            decision.races[name, name] = Defect("race", f"{why} at some trip count beyond those unrolled", buffer=name)

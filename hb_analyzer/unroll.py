@@ -155,7 +155,8 @@ class Unrolling:
         count = min(map(len, by_role.values())) if len(by_role) == event.arrivals else 0
         bound: dict[int, list[int]] = {}
         for number, access in self.copies.get(key, ()):
-            bound.setdefault(number, []).append(access)
+            if self.roles[self.accesses[access].begin] in by_role:
+                bound.setdefault(number, []).append(access)
         settings: list[Setting] = []
         for k in range(count):
             nodes = tuple(instances[k] for instances in by_role.values())
@@ -185,6 +186,10 @@ class Unrolling:
                     self.stuck.append(Stuck(wait, why, key[0]))
                 elif k >= 0:
                     self.preds[wait].append(settings[k].node)
+
+    def parameters(self) -> tuple[tuple[str, int], ...]:
+        """The parameter values of this unrolling, as reports give them."""
+        return tuple(self.values.items())
 
     def crosses_tiles(self) -> bool:
         """Does any edge lead from a later iteration of a last top-level loop to an earlier one (or before the loop)?"""

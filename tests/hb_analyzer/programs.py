@@ -95,7 +95,9 @@ def gemm(
             Trigger("empty", slot),
         )
         advance = released("empty", stages if released_slots is None else released_slots)
-        roles.append(Role(name, (*advance, Loop("k", N, body), Drain(0), *meeting, *store("out", ((64 * c, 64 * c + 64),)))))
+        roles.append(
+            Role(name, (*advance, Loop("k", N, body), Drain(0), *meeting, *store("out", ((64 * c, 64 * c + 64),))))
+        )
     return Program(
         f"gemm_1p{consumers}c",
         (
