@@ -150,7 +150,7 @@ def _carried(pattern: Pattern, nodes: list[GraphNode], result: Inference) -> Non
         if into:
             assume(event, f"it goes from {into[0][0]} into the producer {into[0][1]}, and a loop needs one such event")
 
-    for number, events in sorted(cyclic_events().items()):
+    for number, events in sorted(cyclic_events().items(), key=lambda item: sorted(item[1])):
         if not events:
             continue
         cycle = edges_on_cycles(nodes, result.edges, inside_iteration)[number]
@@ -188,7 +188,7 @@ def _single_waits(pattern: Pattern, result: Inference) -> None:
 
 def _missing_signals(pattern: Pattern, result: Inference) -> None:
     """Half a handshake outside the hulls: it may belong to a loop that the missing half would show."""
-    for id, phase in pattern.phases():
+    for id, phase in sorted(pattern.phases(), key=lambda item: item[0]):  # not the order of the file
         if result.looped(id):
             continue
         unset = [s.event for s in phase.waits if not pattern.triggers_of(s.event) and not result.initial.get(s.event)]
