@@ -91,12 +91,16 @@ def steps(c: Context) -> None:
 
 
 @task(
-    help={"update": "rewrite expected/ (shows the difference first)", "timing": "results folders, separated by commas"}
+    help={
+        "update": "rewrite expected/ (shows the difference first)",
+        "paper": "the timing profiles that the paper's own figures give",
+        "timing": "results folders of repeated runs, separated by commas: the profile of this machine",
+    }
 )
-def golden(c: Context, update: bool = False, timing: str = "", results: str = "") -> None:
+def golden(c: Context, update: bool = False, paper: bool = False, timing: str = "", results: str = "") -> None:
     """How the results differ from expected/; the only way to rewrite it."""
     runs = ("--timing", *timing.split(",")) if timing else ()
-    _reproduce("golden", *runs, update=update, results=results)
+    _reproduce("golden", *runs, update=update, paper=paper, results=results)
 
 
 namespace = Collection(*(_task(step) for step in STEPS.values()), all_, build, doctor, steps, golden)

@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("kind", choices=["exact", "timing"])
     reference = _add(commands, "golden", _golden, "how the results differ from expected/; --update rewrites it")
     reference.add_argument("--update", action="store_true")
+    reference.add_argument("--paper", action="store_true", help="the profiles that the paper's own figures give")
     reference.add_argument("--timing", nargs="+", metavar="DIR", help="results folders of repeated runs on one machine")
     _add(commands, "doctor", _doctor, "what this machine has, and what it can therefore run")
     for each in commands.choices.values():
@@ -200,9 +201,14 @@ def _golden(options: argparse.Namespace) -> int:
 
 
 def _references(options: argparse.Namespace) -> list[tuple[Path, dict[str, Any]]]:
+    if options.paper:
+        profiles = golden.paper_profiles(claims.load())
+        return [(verify.EXPECTED / "timing" / f"{name}.json", made) for name, made in profiles.items()]
     if not options.timing:
         folder = results_folder(options.results)
-        documents = [document for name in STEPS if (document := results.load(folder, name))]
+        # What only a GPU can make is no exact reference: it could not be verified without one.
+        names = [name for name, step in STEPS.items() if Need.GPU not in step.needs]
+        documents = [document for name in names if (document := results.load(folder, name))]
         exact = [(document, golden.exact_reference(document)) for document in documents]
         return [(verify.EXPECTED / "exact" / f"{doc.step}.json", made) for doc, made in exact if made["values"]]
     runs = [[document for name in STEPS if (document := results.load(Path(run), name))] for run in options.timing]

@@ -61,15 +61,6 @@ def occupancy(registers: int, threads: int, shared: int, carveout_kib: int | Non
     )
 
 
-def carveout_for_one_cta(*shared: int) -> int | None:
-    """The smallest split (KiB) in which exactly one CTA of each request fits on an SM; None if there is none."""
-    for config in SHARED_CONFIGS:
-        fits = [config * KIB // (_ceil(size + SHARED_RESERVED, SHARED_UNIT) * SHARED_UNIT) for size in shared]
-        if all(count == 1 for count in fits):
-            return config
-    return None
-
-
 def _register_limit(registers: int, warps: int) -> int:
     per_warp = _ceil(registers * WARP, REGISTER_UNIT) * REGISTER_UNIT
     if registers > MAX_REGISTERS or per_warp * _ceil(warps, SUB_PARTITIONS) * SUB_PARTITIONS > REGISTERS_PER_SM:

@@ -18,6 +18,7 @@ from reproduce.step import Context, FailedError, NoRunError
 from reproduce.tables import Scalar
 
 NVCC_LIMIT_S = 300.0
+RUN_LIMIT_S = 120.0  # of a timed run: seconds, if the kernel does not hang
 _EXECUTABLE = re.compile(r"-o\s+(/\S+\.exe)\b")
 _TIME = re.compile(r"^time: ([\d.]+) ms, ([\d.]+) TFLOPS", re.MULTILINE)
 _CHECKSUM = re.compile(r"^checksum: ([0-9a-f]+)", re.MULTILINE)
@@ -75,6 +76,8 @@ def _build(
     )
     if found.out_of_bound:
         raise OutOfBoundError(found.message)
+    if found.finished.timed_out:
+        raise NoRunError(f"the compiler did not end within {found.finished.duration_s:.0f} s (ended)")
     if found.bytes is None:
         raise FailedError(found.message)
     text = script.read_text()
@@ -155,7 +158,7 @@ def timed(
 ) -> dict[str, Scalar]:
     """Runs the program for its time only: ``tflops`` and ``ms``, mean of ``repeat`` calls after ``warmup``."""
     settings = {"CHOREO_TIMING_WARMUP": str(warmup), "CHOREO_TIMING_REPEAT": str(repeat), "CHOREO_SKIP_VERIFY": "1"}
-    values = run(context, program, arguments, timeout_s=120.0, key=key, **settings, **env)
+    values = run(context, program, arguments, timeout_s=RUN_LIMIT_S, key=key, **settings, **env)
     if values["tflops"] is None:
         raise NoRunError("the program printed no line `time: … ms, … TFLOPS`")
     return values

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import ROOT, kernels, process
-from reproduce.step import Context, FailedError
+from reproduce.step import Context, FailedError, NoRunError
 from reproduce.tables import Scalar
 
 ANALYZER_LIMIT_S = 60.0
@@ -18,6 +18,8 @@ ANALYZER_LIMIT_S = 60.0
 def allocation(context: Context, kernel: str, *, sala: bool, key: str) -> dict[str, Scalar]:
     """``bytes`` that the compiler allocates; ``out_of_bound`` and its ``message`` if that is too much for a block."""
     found = context.choreo.allocate(kernels.source(kernel), sala=sala, log=context.log(key))
+    if found.finished.timed_out:
+        raise NoRunError(f"the compiler did not end within {found.finished.duration_s:.0f} s (ended)")
     if found.bytes is None and not found.out_of_bound:
         raise FailedError(found.message)
     return {

@@ -51,7 +51,7 @@ def _refusals(context: Context, kernel: str, key: str) -> str:
     if not context.choreo.own:
         return ""
     found = context.choreo.explain(kernels.source(kernel), log=context.log(f"{key}.explain"))
-    return "\n".join(f"{' and '.join(item['pair'])} stay apart ({item['kind']}): {item['why']}" for item in found)
+    return "\n".join(_reason(refusal) for refusal in found)
 
 
 def _safety(context: Context, *, item: dict[str, Any], key: str) -> dict[str, Scalar]:
@@ -76,8 +76,7 @@ def _safety(context: Context, *, item: dict[str, Any], key: str) -> dict[str, Sc
 
 
 def _reason(refusal: dict[str, Any]) -> str:
-    sites = "; ".join(str(refusal[name]) for name in ("first", "second") if refusal.get(name))
-    return f"{refusal['kind']}: {refusal['why']}" + (f" ({sites})" if sites else "")
+    return f"{' and '.join(refusal['pair'])} stay apart ({refusal['kind']}): {refusal['why']}"
 
 
 def measurements(context: Context) -> list[Measurement]:
@@ -106,7 +105,9 @@ def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]
         record = records.get(f"safety.{number}", missing)
         names = ("bytes", "safe_pairs", "overlap", "sound")
         cells = {name: record.cell(name, item[f"paper_{name}"]) for name in names if f"paper_{name}" in item}
-        told = [str(record.values[name]) for name in ("reason", "refutation") if record.values.get(name)]
+        told = [str(record.values["reason"])] if record.values.get("reason") else []
+        if record.values.get("refutation"):
+            told.append(f"refuted by the complete analysis: {record.values['refutation']}")
         safety.append(Row(str(number), item["config"], cells, _printed(item), tuple(told)))
     return (
         Table(

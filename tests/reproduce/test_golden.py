@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reproduce import golden
+from reproduce.tables import Cell
+from tests.reproduce.test_verify import document
+
+
+def test_an_exact_reference_says_who_measured(tmp_path: Path) -> None:
+    made = golden.exact_reference(document())
+    assert made["values"] == {"s/t/r/bytes": 5, "s/t/r/regs": 72} and made["measured"]["nvcc"] == "13.0.88"
+    # What was not measured is no reference.
+    made = golden.exact_reference(document(bytes=Cell(None, "not measured", "no nvcc")))
+    assert made["values"] == {"s/t/r/regs": 72}
+
+
+def test_the_difference_comes_first(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    made = golden.exact_reference(document())
+    assert golden.difference(path, made) == ["s.json: s/t/r/bytes: nothing → 5", "s.json: s/t/r/regs: nothing → 72"]
+    golden.write(path, made)
+    assert golden.difference(path, made) == []
+    assert golden.difference(path, golden.exact_reference(document(regs=Cell(71)))) == ["s.json: s/t/r/regs: 72 → 71"]
+
+
+def test_timing_is_the_median_with_the_spread_of_the_runs() -> None:
+    runs = [[document("NVIDIA H200", ratio=Cell(value))] for value in (1.30, 1.34, 1.40, 1.33, 1.35)]
+    value = golden.timing_reference(runs, None)["values"]["s/t/r/ratio"]
+    assert value == [1.34, -0.0896, 0.0896, "x"]  # twice the widest deviation, 0.06 of 1.34
+    flat = [[document("NVIDIA H200", ratio=Cell(value))] for value in (1.001, 1.0, 0.999)]
+    assert golden.timing_reference(flat, None)["values"]["s/t/r/ratio"] == [1.0, -0.02, 0.02, "x"]
+
+
+def test_values_of_other_steps_stay() -> None:
+    previous = {"values": {"other/t/r/ratio": [1.0, -0.02, 0.02, "x"]}}
+    made = golden.timing_reference([[document("NVIDIA H200")]], previous)
+    assert set(made["values"]) == {"other/t/r/ratio", "s/t/r/ratio"} and made["measured"]["runs"] == 1
+
+
+def test_a_gpu_without_a_profile_gets_none() -> None:
+    assert golden.profile_path([document("NVIDIA H200")]).name == "h200.json"
+    with pytest.raises(ValueError, match="no GPU that has a profile"):
+        golden.profile_path([document("NVIDIA X900")])

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reproduce import results
+from reproduce.results import Document, Record
+from reproduce.tables import Cell, Column, Row, Table
+
+PROVENANCE = {
+    "commit": None,
+    "dirty": None,
+    "command": "python -m reproduce x",
+    "started": "2026-01-01T00:00:00+00:00",
+    "duration_s": 1.0,
+    "python": "3.10",
+    "platform": "x",
+    "compiler": "choreo",
+}
+
+
+def document() -> Document:
+    table = Table("t", "T", (Column("a", "A", "B"),), (Row("1", "one", {"a": Cell(5, paper=5, verdict="equal")}, "5"),))
+    return Document("x", "X", "f", dict(PROVENANCE), {"k": Record("measured", {"v": 5})}, (table,), True)
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    results.save(document(), tmp_path)
+    assert results.load(tmp_path, "x") == document()
+    assert results.load(tmp_path, "y") is None
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]  # nothing temporary is left
+
+
+def test_a_file_of_another_format_is_refused_with_the_place(tmp_path: Path) -> None:
+    path = results.save(document(), tmp_path)
+    data = json.loads(path.read_text())
+    data["records"]["k"]["status"] = "guessed"
+    path.write_text(json.dumps(data))
+    with pytest.raises(results.ResultsError, match="records/k/status: 'guessed' is not one of"):
+        results.load(tmp_path, "x")
+    path.write_text('{"format": 1')
+    with pytest.raises(results.ResultsError, match="cannot be read"):
+        results.load(tmp_path, "x")
+
+
+def test_nothing_invalid_is_written(tmp_path: Path) -> None:
+    path = results.save(document(), tmp_path)
+    before = path.read_text()
+    broken = document()
+    broken.tables = (Table("t", "T", (Column("a", "A", kind="guess"),), ()),)
+    with pytest.raises(results.ResultsError, match="kind"):
+        results.save(broken, tmp_path)
+    assert path.read_text() == before
+
+
+def test_cells_of_a_record() -> None:
+    record = Record("measured", {"a": 5, "b_reason": "no counter"}, log="l")
+    assert record.cell("a", 5).verdict == "equal"
+    assert record.cell("a", 6).verdict == "differs"
+    assert record.cell("a", 6, verdict="shown").verdict == "shown"
+    assert record.cell("b", 1) == Cell(None, "not measured", "no counter", 1, "", "l")
+    assert results.no_run("hung").cell("a", 5) == Cell(None, "no run", "hung", 5)
