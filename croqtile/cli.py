@@ -71,7 +71,7 @@ def _run(options: Options) -> int:
 def _inform(options: Options, compilation: Compilation) -> None:
     """What was asked for beside the program. Printed even for a refused program: that is when it is needed most."""
     if options.dump:
-        from croqtile.driver import dump
+        from croqtile.dump import dump
 
         for name in options.dump:
             sys.stdout.write(dump(compilation, name))
@@ -105,7 +105,8 @@ def _build(options: Options, compilation: Compilation) -> int:
         from croqtile import workscript
 
         assert options.output is not None
-        _write(options.output, workscript.script_text(source, options.input, options.output))
+        includes = compilation.include_directories
+        _write(options.output, workscript.script_text(source, compilation.path, includes, options.output))
     return DONE
 
 
@@ -120,7 +121,7 @@ def _build_executable(compilation: Compilation, output: str) -> int:
         raise UsageError(f"cannot write {output}: the directory does not exist or is not writable")
     try:
         tools = toolchain.find()
-        log = toolchain.compile_executable(tools, generate(compilation), out, compilation.path.absolute().parent)
+        log = toolchain.compile_executable(tools, generate(compilation), out, compilation.include_directories)
     except toolchain.ToolchainError as error:
         return _fail(str(error), REFUSED)
     except toolchain.CompileError as error:

@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from croqtile import diagnostics as diag
+from croqtile import frontend
 from croqtile.analyse import Analysis, analyse
-
-if TYPE_CHECKING:
-    from croqtile.frontend import Unit
+from croqtile.preprocess import CoFunction, SourceFile
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """A file after the analysis. ``unit`` is what the front end made of it."""
+    """A file after the analysis: ``analyses`` holds one entry per ``__co__`` function of ``unit``, in its order."""
 
     path: Path
-    unit: Unit
+    unit: frontend.Unit
     defines: Mapping[str, str]
     analyses: tuple[Analysis, ...]
 
     @property
-    def warnings(self) -> tuple[diag.Diagnostic, ...]:
-        return tuple(d for analysis in self.analyses for d in analysis.diagnostics if d.severity != "error")
+    def include_directories(self) -> tuple[Path, ...]:
+        """Where quoted includes of the file, and of ``.co`` files that it includes, are looked for."""
+        return tuple(dict.fromkeys(Path(file.path).absolute().parent for file in _files(self.unit.source)))
 
 
 def compile_file(path: Path, defines: Mapping[str, str], sala: bool = True) -> Compilation:
@@ -33,7 +31,36 @@ def compile_file(path: Path, defines: Mapping[str, str], sala: bool = True) -> C
 
     What the analysis finds is in ``Analysis.diagnostics``: the caller reports it together with the allocation.
     """
-    from croqtile import frontend
-
-    unit = frontend.load(path, dict(defines))
+    unit = frontend.load(str(path), [f"{name}={value}" for name, value in defines.items()])
     return Compilation(path, unit, defines, tuple(analyse(kernel, sala) for kernel in unit.kernels))
+
+
+def generate(compilation: Compilation) -> str:
+    """The CUDA C++ file: macros of the command line, the prelude, and the user's text with every function replaced.
+
+    Raises diagnostics.CompileError for what cannot be emitted.
+    """
+    from croqtile.emit import PRELUDE, emit_kernel
+
+    emitted = {
+        id(function): emit_kernel(analysis.kernel, analysis.placement)
+        for function, analysis in zip(compilation.unit.functions, compilation.analyses, strict=True)
+    }
+
+    def generated(function: CoFunction) -> str:
+        return emitted[id(function)]
+
+    source = compilation.unit.source.splice(generated, path=str(compilation.path.absolute()))
+    return _macros(compilation.defines) + PRELUDE.rstrip("\n") + "\n" + source
+
+
+def _macros(defines: Mapping[str, str]) -> str:
+    """``-D`` for nvcc: in the text, so that no value passes through a shell. The command line of nvcc goes first."""
+    lines = ""
+    for name, value in defines.items():
+        lines += f"#ifndef {name.split('(')[0]}\n#define {name} {value}\n#endif\n"
+    return lines
+
+
+def _files(source: SourceFile) -> list[SourceFile]:
+    return [source, *(inner for _, _, file in source.included for inner in _files(file))]

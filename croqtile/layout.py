@@ -15,6 +15,7 @@ class Layout:
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self.kernel = kernel
+        self.shapes = {buffer.name: buffer.shape for buffer in kernel.buffers}
         regions = [s for s in _block_statements(kernel.body) if isinstance(s, ir.Roles)]
         keys: dict[RoleKey, list[ir.Role]] = {}
         for region in regions:

@@ -71,7 +71,7 @@ def version_text() -> str:
     try:
         return f"choreo {version('sala-reproduction')} (croqtile, sm_90a)\n"
     except PackageNotFoundError:
-        return "choreo, not installed as a package (croqtile, sm_90a)\n"
+        return "choreo (croqtile, sm_90a; version unknown: not installed as a package)\n"
 
 
 def parse(argv: list[str]) -> Options:
@@ -161,7 +161,7 @@ def _complete(seen: dict[str, object], defines: dict[str, str], inputs: list[str
 def _define(text: str) -> tuple[str, str]:
     macro, has_value, body = text.partition("=")
     if not _DEFINE.fullmatch(macro) or "\n" in text:
-        raise UsageError(f"-D needs NAME or NAME=VALUE on one line, got `{text}`")
+        raise UsageError(f"-D needs NAME or NAME=VALUE on one line, got {text!r}")
     return macro, body if has_value else "1"
 
 

@@ -59,6 +59,10 @@ class Affine:
         """Fixed at launch: no counter in it."""
         return all(atom.launch_only for atom, _ in self.terms)
 
+    @property
+    def is_one_atom(self) -> bool:
+        return len(self.terms) == 1 and self.terms[0][1] == 1 and not self.constant
+
     def leaves(self) -> Iterator[Atom]:
         for atom, _ in self.terms:
             yield from atom.leaves()
@@ -79,10 +83,12 @@ class Affine:
         return Affine(tuple((atom, coefficient * factor) for atom, coefficient in self.terms), self.constant * factor)
 
     def __str__(self) -> str:
+        if self.is_one_atom:
+            return self.terms[0][0].text
         text = ""
         for atom, coefficient in self.terms:
             size = abs(coefficient)
-            factor = _factor(atom.text)
+            factor = atom.text if atom.op in _BARE else f"({atom.text})"
             piece = factor if size == 1 else f"{size} * {factor}"
             if not text:
                 text = piece if coefficient > 0 else f"-{piece}"
@@ -263,7 +269,7 @@ def compare(op: str, a: Affine, b: Affine, facts: Facts) -> Affine:
     else:
         if gap.is_constant or at_least(gap, 1, facts) or at_least(gap.scaled(-1), 1, facts):
             return constant(int((gap == constant(0)) == (op == "==")))
-    return _operation(op, a, b, 0, 1, f"{a} {op} {b}")
+    return _operation(op, a, b, 0, 1, f"{_side(a)} {op} {_side(b)}")
 
 
 def logical(op: str, a: Affine, b: Affine) -> Affine:
@@ -353,9 +359,15 @@ def _shown(op: str, a: Affine, b: Affine) -> str:
 
 
 def _operand(a: Affine) -> str:
-    text = str(a)
-    return f"({text})" if " " in text and not text.endswith(")") else text
+    """As an operand: in parentheses unless nothing can be mistaken. Equal texts must mean equal values."""
+    bare = (a.is_constant and a.constant >= 0) or (a.is_one_atom and a.terms[0][0].op in _BARE)
+    return str(a) if bare else f"({a})"
 
 
-def _factor(text: str) -> str:
-    return f"({text})" if " " in text and not text.startswith(("cdiv(", "max(", "min(")) else text
+def _side(a: Affine) -> str:
+    """As one side of a comparison: sums need no parentheses there."""
+    return f"({a})" if a.is_one_atom and a.terms[0][0].op not in _BARE else str(a)
+
+
+# Atoms that need no parentheses: names and calls.
+_BARE = ("", "cdiv", "max", "min")

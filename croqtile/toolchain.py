@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -133,32 +133,34 @@ def find(environ: Mapping[str, str] | None = None) -> Toolchain:
     )
 
 
-def compile_executable(tools: Toolchain, source: str, out: Path, include: Path) -> str:
-    """Compile and link CUDA C++ text to the executable ``out``; quoted includes also resolve in ``include``.
+def compile_executable(tools: Toolchain, source: str, out: Path, includes: Sequence[Path]) -> str:
+    """Compile and link CUDA C++ text to the executable ``out``; quoted includes also resolve in ``includes``.
 
     Returns what nvcc printed (warnings). Raises CompileError, ToolchainError.
     """
-    return _run(tools, source, include, [*tools.link_flags, "-o", str(out.absolute())])
+    return _run(tools, source, includes, [*tools.link_flags, "-o", str(out.absolute())])
 
 
-def compile_cubin(tools: Toolchain, source: str, out: Path, include: Path) -> tuple[KernelResources, ...]:
+def compile_cubin(tools: Toolchain, source: str, out: Path, includes: Sequence[Path]) -> tuple[KernelResources, ...]:
     """Compile to the cubin ``out`` and return the resources of every kernel in it. Raises CompileError."""
-    log = _run(tools, source, include, ["-cubin", "-Xptxas", "-v", "-o", str(out.absolute())])
+    log = _run(tools, source, includes, ["-cubin", "-Xptxas", "-v", "-o", str(out.absolute())])
     return parse_resources(log)
 
 
-def _run(tools: Toolchain, source: str, include: Path, flags: list[str]) -> str:
+def _run(tools: Toolchain, source: str, includes: Sequence[Path], flags: list[str]) -> str:
     """Run nvcc on ``source`` in a directory of its own.
 
     nvcc passes paths on through a shell of its own, so a directory with spaces or quotes reaches it only as a link with
     a plain name, and it runs in a directory whose name we chose.
     """
     with tempfile.TemporaryDirectory(prefix="choreo-", dir=_plain_temporary_directory()) as work:
-        Path(work, "kernel.cu").write_text(source, encoding="utf-8")
-        Path(work, "include").symlink_to(include.resolve(), target_is_directory=True)
+        Path(work, "kernel.cu").write_text(source, encoding="utf-8", errors="surrogateescape")
+        for number, directory in enumerate(includes):
+            Path(work, f"include{number}").symlink_to(directory.resolve(), target_is_directory=True)
         output = Path(flags.pop())
         built = Path(work, "output")
-        command = [tools.nvcc, *COMPILE_FLAGS, "-Iinclude", *flags, built.name, "kernel.cu"]
+        search = [f"-Iinclude{number}" for number in range(len(includes))]
+        command = [tools.nvcc, *COMPILE_FLAGS, *search, *flags, built.name, "kernel.cu"]
         log = _run_in_group(command, work)
         try:
             shutil.copyfile(built, output)

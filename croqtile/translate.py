@@ -160,7 +160,7 @@ class _RoleTranslation:
             earlier = self.out[position]
             if not isinstance(earlier, model.Access):
                 break
-            joined = _join(earlier, access)
+            joined = _join(earlier, access, self.layout.shapes[access.buffer])
             if joined is not None:
                 self.out[position] = joined
                 return
@@ -400,7 +400,7 @@ def _plain(expr: model.IntExpr) -> str:
     return text[1:-1] if isinstance(expr, model.BinOp) and text.startswith("(") else text
 
 
-def _join(a: model.Access, b: model.Access) -> model.Access | None:
+def _join(a: model.Access, b: model.Access, shape: tuple[int, ...]) -> model.Access | None:
     """One access for two that follow each other directly, if they differ at most in abutting regions."""
     if replace(a, region=b.region, label=b.label, where=b.where) != b:
         return None
@@ -416,5 +416,6 @@ def _join(a: model.Access, b: model.Access) -> model.Access | None:
         return None
     region = list(a.region)
     region[differing[0]] = (min(low, next_low), max(high, next_high))
-    joined = replace(a, region=tuple(region))
+    whole = all(bound == (0, extent) for bound, extent in zip(region, shape, strict=True))
+    joined = replace(a, region=model.WHOLE if whole else tuple(region))
     return replace(joined, label=f"{a.label.split(a.buffer)[0]}{_place(joined)}")

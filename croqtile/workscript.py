@@ -13,7 +13,7 @@ import re
 import shlex
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from croqtile import toolchain
@@ -27,7 +27,7 @@ _SCRIPT = r"""#!/usr/bin/env bash
 set -u
 
 exe=@EXE@
-source_dir=@SOURCE_DIR@
+include_dirs=(@INCLUDE_DIRS@)
 source_name=@SOURCE_NAME@
 
 fail() { printf '%s: %s\n' "$source_name" "$1" >&2; exit 1; }
@@ -63,17 +63,21 @@ find_link_flags() {
 }
 
 compile_link() {
-  local nvcc status
+  local nvcc status dir number=0 includes=()
   nvcc=$(find_nvcc) || exit 1
   find_link_flags "$nvcc"
   mkdir -p -- @EXE_DIR@ || fail "cannot create the directory of $exe"
-  # nvcc hands paths to a shell of its own: it only sees names that we chose, here a link to the source's directory.
+  # nvcc hands paths to a shell of its own: it only sees names that we chose, here links to the source's directories.
   work=$(mktemp -d /tmp/choreo-build.XXXXXXXX) || fail "cannot create a directory in /tmp"
   trap 'rm -rf -- "$work"' EXIT
-  ln -s -- "$source_dir" "$work/include" || exit 1
+  for dir in "${include_dirs[@]}"; do
+    ln -s -- "$dir" "$work/include$number" || fail "cannot write to $work"
+    includes+=("-I$work/include$number")
+    number=$((number + 1))
+  done
   write_source > "$work/kernel.cu" || fail "cannot write $work/kernel.cu"
   rm -f -- "$exe"
-  "$nvcc" @FLAGS@ -I"$work/include" "${link_flags[@]+"${link_flags[@]}"}" "$work/kernel.cu" -o @EXE@ >&2
+  "$nvcc" @FLAGS@ "${includes[@]}" "${link_flags[@]+"${link_flags[@]}"}" "$work/kernel.cu" -o @EXE@ >&2
   status=$?
   rm -rf -- "$work"
   return "$status"
@@ -123,9 +127,13 @@ def executable_path(output: str) -> str:
     return f"{Path(base).absolute()}/choreo-{os.getuid()}/{digest}.exe"
 
 
-def script_text(source: str, source_path: str, output: str, environ: dict[str, str] | None = None) -> str:
-    """The work script ``output`` for the generated CUDA ``source`` of the .co file at ``source_path``."""
-    file = Path(source_path).absolute()
+def script_text(
+    source: str, file: Path, includes: Sequence[Path], output: str, environ: Mapping[str, str] | None = None
+) -> str:
+    """The work script ``output`` for the generated CUDA ``source`` of the .co ``file``.
+
+    Quoted includes also resolve in the directories ``includes``; ``environ`` is where the toolchain is looked for now.
+    """
     source = source if source.endswith("\n") else source + "\n"
     exe = executable_path(output)
     # One pass over the template: nothing that is inserted is looked at again, whatever it contains.
@@ -133,7 +141,7 @@ def script_text(source: str, source_path: str, output: str, environ: dict[str, s
         "TITLE": file.name.replace("\n", " "),
         "EXE": exe,
         "EXE_DIR": shlex.quote(str(Path(exe).parent)),
-        "SOURCE_DIR": shlex.quote(str(file.parent)),
+        "INCLUDE_DIRS": " ".join(shlex.quote(str(directory.absolute())) for directory in includes),
         "SOURCE_NAME": shlex.quote(file.name),
         "CANDIDATES": " ".join(shlex.quote(place) for place in _fixed_candidates(environ)),
         "FLAGS": " ".join(shlex.quote(flag) for flag in toolchain.COMPILE_FLAGS),
@@ -143,7 +151,7 @@ def script_text(source: str, source_path: str, output: str, environ: dict[str, s
     return re.sub(r"@([A-Z_]+)@", lambda found: values[found[1]], _SCRIPT)
 
 
-def _fixed_candidates(environ: dict[str, str] | None) -> Sequence[str]:
+def _fixed_candidates(environ: Mapping[str, str] | None) -> Sequence[str]:
     """Where nvcc is now, to be looked for again when the script runs; its own environment comes first there."""
     places: list[str] = []
     for path, _ in toolchain.candidates(environ):
