@@ -3,7 +3,7 @@
 Before the loop a slot s is set pre[s] times. The loop's trigger at iteration i has slot (i + c) mod S and is, at that
 slot, number pre[s] + i div S; a wait at iteration j, of slot (j + c') mod S, has number w[s] + j div S, w[s] being the
 role's waits before the loop. Equal slots and numbers give j − i, which must be the same for all slots: the distance,
-S·r when c = c' and pre[s] − w[s] = r. Waits of lower number wait for settings made before the loop (or made at the start).
+S·r when c = c' and pre[s] − w[s] = r. Waits of lower number wait for settings made before the loop or at the start.
 """
 
 from __future__ import annotations

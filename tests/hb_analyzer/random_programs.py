@@ -1,0 +1,202 @@
+"""Random programs: rings between roles, prologues, epilogues, barriers, matrix groups, and damage to all of these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from programs import ring
+
+from hb_analyzer.model import (
+    Access,
+    Barrier,
+    Buffer,
+    Commit,
+    Const,
+    Drain,
+    Event,
+    IntExpr,
+    Loop,
+    Name,
+    Parameter,
+    Program,
+    Role,
+    Statement,
+    Trigger,
+    Wait,
+)
+
+SHAPE = (4,)
+REGIONS = ((), (), (), ((0, 2),), ((2, 4),), ((1, 3),), None)
+
+
+class _Parts:
+    """A role under construction."""
+
+    def __init__(self) -> None:
+        self.before: list[Statement] = []
+        self.body: list[Statement] = []
+        self.after: list[Statement] = []
+
+
+def single_loop_program(random: Random, damage: bool = True, minimum: int = 1) -> Program:
+    """Up to four roles around one loop of N iterations."""
+    count = random.randint(1, 4)
+    roles = [_Parts() for _ in range(count)]
+    names = [f"r{i}" for i in range(count)]
+    buffers: list[Buffer] = []
+    events: list[Event] = []
+    for number in range(random.randint(1, 3)):
+        _channel(random, number, roles, buffers, events)
+    for number in range(random.randint(0, 2)):
+        _scratch(random, number, roles, buffers)
+    if random.random() < 0.4:
+        _once(random, roles, events)
+    if count > 1 and random.random() < 0.5:
+        _barrier(random, names, roles)
+    if damage:
+        for _ in range(random.choice((0, 0, 1, 1, 2))):
+            _damage(random, roles)
+    built = tuple(
+        Role(name, (*parts.before, Loop("i", Name("N"), tuple(parts.body)), *parts.after))
+        for name, parts in zip(names, roles, strict=True)
+    )
+    return Program("random", tuple(buffers), tuple(events), built, (Parameter("N", minimum),))
+
+
+def _channel(random: Random, number: int, roles: list[_Parts], buffers: list[Buffer], events: list[Event]) -> None:
+    """A ring buffer that one role fills and others read, with its full and empty events."""
+    slots = random.choice((1, 1, 2, 2, 3, 4))
+    producer = random.randrange(len(roles))
+    consumers = [r for r in range(len(roles)) if r != producer and random.random() < 0.7] or [producer]
+    if producer in consumers:
+        consumers = [producer]
+    full, empty = f"full{number}", f"empty{number}"
+    slot = ring("i", slots, random.choice((0, 0, 0, 1)))
+    events.append(Event(full, slots, 1))
+    events.append(Event(empty, slots, len(consumers)))
+    mine = []
+    for part in range(random.randint(1, 2)):
+        name = f"b{number}{part}"
+        buffers.append(Buffer(name, 64 * slots, 16, slots, SHAPE))
+        mine.append(name)
+    fill: list[Statement] = [Wait(empty, slot)]
+    for name in mine:
+        region = random.choice(REGIONS)
+        if random.random() < 0.6:
+            fill.append(Access(name, "w", slot, region, "event", full, slot, "async"))
+        else:
+            fill.append(Access(name, "w", slot, region, fenced=random.random() < 0.8))
+    fill.append(Trigger(full, slot))
+    roles[producer].body += fill
+    for c in consumers:
+        use: list[Statement] = [Wait(full, slot)]
+        grouped = random.random() < 0.5
+        for name in mine:
+            mode = "w" if random.random() < 0.1 else "r"
+            region = random.choice(REGIONS)
+            if grouped:
+                use.append(Access(name, mode, slot, region, "group", proxy="async"))
+            else:
+                use.append(Access(name, mode, slot, region))
+        if grouped:
+            use += [Commit(), Drain(random.choice((0, 0, 0, 1)))]
+        release = slot if random.random() < 0.9 else ring("i", slots, random.randrange(slots))
+        use.append(Trigger(empty, release))
+        roles[c].body += use
+        advance = slots if random.random() < 0.9 else random.randint(0, slots)
+        roles[c].before += [Trigger(empty, Const(s)) for s in range(advance)]
+        if grouped and random.random() < 0.7:
+            roles[c].after.append(Drain(0))
+
+
+def _scratch(random: Random, number: int, roles: list[_Parts], buffers: list[Buffer]) -> None:
+    """A buffer of one role (or more), used anywhere."""
+    name = f"s{number}"
+    buffers.append(Buffer(name, 32, 16, 1, SHAPE))
+    for _ in range(random.randint(1, 4)):
+        parts = random.choice(roles) if random.random() < 0.3 else roles[number % len(roles)]
+        place = random.choice((parts.before, parts.body, parts.after, parts.after))
+        access = Access(name, random.choice("rw"), region=random.choice(REGIONS))
+        place.insert(random.randint(0, len(place)), access)
+
+
+def _once(random: Random, roles: list[_Parts], events: list[Event]) -> None:
+    """An event set and waited for once, before or after the loop."""
+    giver, taker = random.randrange(len(roles)), random.randrange(len(roles))
+    events.append(Event("once"))
+    parts = "before" if random.random() < 0.5 else "after"
+    late = parts if random.random() < 0.6 else "after"
+    give, take = getattr(roles[giver], parts), getattr(roles[taker], late)
+    give.insert(random.randint(0, len(give)), Trigger("once"))
+    take.insert(random.randint(0, len(take)), Wait("once"))
+
+
+def _barrier(random: Random, names: list[str], roles: list[_Parts]) -> None:
+    members = tuple(random.sample(range(len(names)), random.randint(2, len(names))))
+    part = random.choice(("before", "body", "after", "after"))
+    for member in members:
+        place = getattr(roles[member], part)
+        place.insert(random.choice((0, len(place), random.randint(0, len(place)))), _meeting(names, members))
+
+
+def _meeting(names: list[str], members: tuple[int, ...]) -> Barrier:
+    return Barrier("meet", tuple(names[m] for m in members))
+
+
+def _damage(random: Random, roles: list[_Parts]) -> None:
+    """Removes, moves, doubles or shifts one statement."""
+    parts = random.choice(roles)
+    place = random.choice([p for p in (parts.before, parts.body, parts.body, parts.after) if p] or [[]])
+    if not place:
+        return
+    index = random.randrange(len(place))
+    kind = random.random()
+    if kind < 0.4:
+        del place[index]
+    elif kind < 0.7:
+        statement = place.pop(index)
+        place.insert(random.randint(0, len(place)), statement)
+    elif kind < 0.85:
+        statement = place[index]
+        if isinstance(statement, Drain):
+            place[index] = replace(statement, pending=statement.pending + 1)
+        elif isinstance(statement, Access):
+            place[index] = replace(statement, mode="w" if statement.mode == "r" else "r", ends="here")
+    else:
+        statement = place[index]
+        if isinstance(statement, Access) and statement.ends == "event":
+            place[index] = replace(statement, ends="never")
+        elif isinstance(statement, Access):
+            place.insert(random.randint(0, len(place)), statement)
+
+
+def synchronisations(program: Program) -> list[tuple[int, int, int]]:
+    """(role, segment, index) of every wait, drain and barrier of a single-loop program: what may be removed."""
+    found = []
+    for r, role in enumerate(program.roles):
+        for segment, part in enumerate(_split(role.body)):
+            found += [(r, segment, i) for i, op in enumerate(part) if isinstance(op, (Wait, Drain))]
+    return found
+
+
+def without(program: Program, where: tuple[int, int, int]) -> Program:
+    """``program`` without the statement at (role, segment, index)."""
+    role, segment, index = where
+    parts = [list(part) for part in _split(program.roles[role].body)]
+    del parts[segment][index]
+    body = (*parts[0], Loop("i", Name("N"), tuple(parts[1])), *parts[2])
+    roles = list(program.roles)
+    roles[role] = replace(roles[role], body=body)
+    return replace(program, roles=tuple(roles))
+
+
+def _split(body: tuple[Statement, ...]) -> tuple[tuple[Statement, ...], ...]:
+    position = next(i for i, statement in enumerate(body) if isinstance(statement, Loop))
+    loop = body[position]
+    assert isinstance(loop, Loop)
+    return body[:position], loop.body, body[position + 1 :]
+
+
+def slot_of(expr: IntExpr) -> str:
+    return str(expr)
