@@ -719,7 +719,7 @@ class StillRead(Diagnostic):
 @dataclass(frozen=True)
 class WrongAxis(Diagnostic):
     template = "frag.reduce runs along columns: its axis is 1, not {found}"
-    found: int
+    found: str
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ def load(path: str, defines: Iterable[str] = ()) -> Unit:
     ``rendered`` is the text to print.
     """
     source = preprocess(path, defines)
-    functions, kernels, problems = source.all_functions(), [], []
+    functions = source.all_functions()
+    kernels: list[ir.Kernel] = []
+    problems: list[Diagnostic] = []
     for function in functions:
         try:
             kernels.append(lower(check(parse(function))))

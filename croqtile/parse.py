@@ -111,7 +111,7 @@ def _spelling(terminal: str) -> str:
 
 def _explain(error: UnexpectedInput, text: _Text) -> StrayCharacter | SyntaxMistake:
     if isinstance(error, UnexpectedCharacters):
-        token = text.tokens[text.at(error.pos_in_stream)]
+        token = text.tokens[text.at(error.pos_in_stream or 0)]
         return StrayCharacter(token.span, repr(token.text))
     assert isinstance(error, UnexpectedToken)
     accepts = error.accepts or error.expected
@@ -140,7 +140,7 @@ class _Builder(Transformer[Token, Any]):
         self.text = text
 
     def span(self, meta: Meta) -> Span:
-        return self.text.span(meta.start_pos, meta.end_pos)
+        return self.text.span(meta.start_pos or 0, meta.end_pos or 0)
 
     def head(self, meta: Meta) -> Span:
         """The first token: where a statement with a body is reported."""

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pcpp
+import pcpp  # type: ignore[import-untyped]
 
 from croqtile.diagnostics import (
     BadDefine,
@@ -78,7 +78,7 @@ class SourceFile:
 
     def all_functions(self) -> tuple[CoFunction, ...]:
         """Functions of this file and of the ``.co`` files that it includes, in order of appearance."""
-        placed = [(f.start, (f,)) for f in self.functions]
+        placed: list[tuple[int, tuple[CoFunction, ...]]] = [(f.start, (f,)) for f in self.functions]
         placed += [(start, file.all_functions()) for start, _, file in self.included]
         return tuple(f for _, group in sorted(placed, key=lambda item: item[0]) for f in group)
 

@@ -41,7 +41,7 @@ def _replace(node: Any, mapping: Mapping[Any, Any]) -> Any:
 
 
 def statements(body: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
-    """Every statement of ``body``, nested ones included, in program order. A Role is not a statement; what it holds is."""
+    """Every statement of ``body``, nested ones included, in program order; those of roles too."""
     for statement in body:
         yield statement
         for inner in bodies(statement):
@@ -60,7 +60,7 @@ def bodies(statement: ir.Stmt) -> tuple[tuple[ir.Stmt, ...], ...]:
 
 
 def nodes(node: Any) -> Iterator[Any]:
-    """Every IR node inside ``node`` (itself first), without entering symbols, tensors, buffers, events and fragments."""
+    """Every IR node inside ``node``, itself first. Symbols, tensors, buffers, events and fragments are not entered."""
     if isinstance(node, tuple):
         for item in node:
             yield from nodes(item)

@@ -55,7 +55,7 @@ def _reduce(ctx: Context, tree: ast.FragReduce) -> ir.FragReduce:
         fail(diag.WrongKind(tree.target.span, "a per-row vector", f"'{target.name}' is a matrix"))
     axis = fold.integer(expressions.integer(ctx, tree.axis))
     if axis != 1:
-        fail(diag.WrongAxis(tree.axis.span, str(axis) if axis is not None else "a variable"))
+        fail(diag.WrongAxis(tree.axis.span, "a variable" if axis is None else str(axis)))
     if target.elem is not source.elem:
         left, right = source.elem.spelling, target.elem.spelling
         fail(diag.ElementTypeMismatch(tree.span, f"'{source.name}'", left, f"'{target.name}'", right))

@@ -16,6 +16,7 @@ from typing import NoReturn, Union
 
 from croqtile import diagnostics as diag
 from croqtile import ir
+from croqtile.check.reserved import RESERVED
 
 
 class Rejected(Exception):
@@ -150,11 +151,6 @@ class BarrierUse:
     span: ir.Span
 
 
-_RESERVED = frozenset(
-    ["alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"]
-)
-
-
 class Context:
     """All that is known about the function so far."""
 
@@ -252,7 +248,7 @@ class Context:
         """A C identifier for ``name`` that nothing else in this kernel has."""
         base = re.sub(r"\W", "_", name).strip("_") or "value"
         candidate, number = base, 1
-        while candidate in self.cnames or candidate in _RESERVED:
+        while candidate in self.cnames or candidate in RESERVED:
             candidate, number = f"{base}_{number}", number + 1
         self.cnames.add(candidate)
         return candidate

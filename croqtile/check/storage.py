@@ -18,7 +18,7 @@ def shared(ctx: Context, statement: ast.SharedBuffers | ast.SharedEvents) -> Non
         for item in statement.items:
             with ctx.recovering():
                 slots = 1 if item.count is None else expressions.constant(ctx, item.count, "the number of slots")
-                event = ir.Event(_unique(ctx, item.name.name), slots, item.count is not None, item.name.span)
+                event = ir.Event(ctx.cname(item.name.name), slots, item.count is not None, item.name.span)
                 ctx.declare(item.name.name, EventName(event, item.name.span))
                 ctx.events.append(event)
         return
@@ -31,14 +31,10 @@ def shared(ctx: Context, statement: ast.SharedBuffers | ast.SharedEvents) -> Non
         with ctx.recovering():
             count = 1 if item.count is None else expressions.constant(ctx, item.count, "the number of buffers")
             is_array = item.count is not None
-            buffer = ir.SharedBuffer(_unique(ctx, item.name.name), elem, shape, count, is_array, item.name.span)
+            buffer = ir.SharedBuffer(ctx.cname(item.name.name), elem, shape, count, is_array, item.name.span)
             whole = ir.View(buffer, tuple(ir.ViewDim() for _ in shape), item.name.span)
             ctx.declare(item.name.name, ViewName(whole, item.name.span))
             ctx.buffers.append(buffer)
-
-
-def _unique(ctx: Context, name: str) -> str:
-    return name if name in ctx.scope.names and name not in ctx.cnames and not ctx.cnames.add(name) else ctx.cname(name)
 
 
 def fragments(ctx: Context, statement: ast.Fragments) -> list[ir.Stmt]:

@@ -63,10 +63,9 @@ def _parameter(ctx: Context, parameter: ast.Parameter) -> None:
             dims.append(ir.Var(ctx.dims[name]))
         else:
             dims.append(ir.IntLit(expressions.constant(ctx, extent, "a dimension that is not just a name")))
-    tensor = ir.Tensor(parameter.name.name, elem, tuple(dims), parameter.name.span)
+    tensor = ir.Tensor(ctx.cname(parameter.name.name), elem, tuple(dims), parameter.name.span)
     whole = ir.View(tensor, tuple(ir.ViewDim() for _ in dims), parameter.name.span)
     ctx.declare(parameter.name.name, ViewName(whole, parameter.name.span))
-    ctx.cname(parameter.name.name)
     ctx.tensors.append(tensor)
 
 

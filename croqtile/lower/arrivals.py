@@ -45,8 +45,11 @@ def reached(body: Iterable[ir.Stmt], warpgroup: ir.Symbol, instance: int) -> Ite
     for statement in body:
         if isinstance(statement, ir.Trigger):
             yield statement
-        elif isinstance(statement, ir.ForEach) or (isinstance(statement, ir.OnlyWarpgroups) and instance in statement.instances):
+        elif isinstance(statement, ir.ForEach):
             yield from reached(statement.body, warpgroup, instance)
+        elif isinstance(statement, ir.OnlyWarpgroups):
+            if instance in statement.instances:
+                yield from reached(statement.body, warpgroup, instance)
         elif isinstance(statement, ir.If):
             taken = fold.evaluate(statement.condition, {warpgroup: instance})
             for side, skipped in ((statement.then, taken == 0), (statement.orelse, taken not in (None, 0))):

@@ -109,12 +109,9 @@ class _Walk:
         return [*result, statement]
 
     def multiply(self, mma: ir.Mma) -> list[ir.Stmt]:
-        operand = frozenset((mma.a.fragment,)) if isinstance(mma.a, ir.FragOperand) else frozenset[ir.Fragment]()
-        accumulator = frozenset((mma.accumulator,))
-        # Instructions that accumulate into the same registers may follow each other without a wait.
-        result = self.need_if(lambda g: bool(operand & g.written or accumulator & g.read), mma.span)
+        result = self.need_if(_conflict(mma), mma.span)
         result.append(mma)
-        group = _Group(accumulator, operand, direct=not mma.explicit)
+        group = _Group(frozenset((mma.accumulator,)), _operand(mma), direct=not mma.explicit)
         self.open = group if self.open is None else self.open | group
         if not mma.explicit:
             result += self.commit_open(mma.span)
@@ -210,13 +207,20 @@ class _Walk:
         result: list[ir.Stmt] = []
         inside = [s for s in rewrite.statements(statement.body) if isinstance(s, ir.Mma)]
         for mma in inside:
-            operand = {mma.a.fragment} if isinstance(mma.a, ir.FragOperand) else set()
-            accumulator = {mma.accumulator}
-            result += self.need_if(lambda g, o=operand, a=accumulator: bool(o & g.written or a & g.read), mma.span)
+            result += self.need_if(_conflict(mma), mma.span)
         before = self.state()
         body = tuple(self.run(statement.body))
         self.merge(before, self.state())
         return [*result, dataclasses.replace(statement, body=body)]
+
+
+def _operand(mma: ir.Mma) -> frozenset[ir.Fragment]:
+    return frozenset((mma.a.fragment,)) if isinstance(mma.a, ir.FragOperand) else frozenset()
+
+
+def _conflict(mma: ir.Mma) -> Callable[[_Group], bool]:
+    """Which groups ``mma`` must wait for. Accumulating into the same registers needs no wait in between."""
+    return lambda group: bool(_operand(mma) & group.written) or mma.accumulator in group.read
 
 
 def _union(groups: Iterable[_Group]) -> _Group:

@@ -1,8 +1,8 @@
 """The swizzle of every shared buffer.
 
 A swizzle written in the program (``.swiz`` of a copy or of mma.load) has been set by the checker. Buffers without one
-that the matrix unit reads, or that mma.store writes, get the widest that fits: matrix descriptors cannot read plain rows,
-and plain rows give bank conflicts to mma.store. What a ``call`` gets, and what only copies touch, stays row-major.
+that the matrix unit reads, or that mma.store writes, get the widest that fits: matrix descriptors cannot read plain
+rows, and plain rows give bank conflicts to mma.store. What a ``call`` gets and what only copies touch stays row-major.
 """
 
 from __future__ import annotations

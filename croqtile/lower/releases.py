@@ -1,8 +1,8 @@
 """Operands released while an instruction may still read them.
 
-Matrix groups that the program commits and awaits itself (``mma.commit; mma.wait<n>;``) may still run when it triggers the
-event that lets the producer refill their operands. This pass finds the cases that can be seen inside one role: the trigger
-names the very slot that a pending group reads. Anything less certain is left to the analysis of the whole kernel.
+Matrix groups that the program commits and awaits itself (``mma.commit; mma.wait<n>;``) may still run when it triggers
+the event that lets the producer refill their operands. This pass finds the cases that can be seen inside one role: the
+trigger names the very slot that a pending group reads. Anything less certain is left to the analysis of the kernel.
 """
 
 from __future__ import annotations
