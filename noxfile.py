@@ -29,7 +29,6 @@ READY = all(_satisfied(requirement) for requirement in REQUIREMENTS)
 nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "none" if READY else "virtualenv"
 nox.options.sessions = ["lint", "types", "tests", "verify_exact"]
-nox.options.error_on_missing_interpreters = True
 
 
 def _python(session: nox.Session, *arguments: str) -> None:

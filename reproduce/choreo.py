@@ -58,10 +58,9 @@ class Choreo:
         return "choreo (this project)" if self.own else self.command[0]
 
     def run(self, arguments: Sequence[str | Path], log: Path | None = None, **env: str) -> process.Finished:
-        # Kernels are named by absolute paths; the compiler of this project is found from any directory by PYTHONPATH.
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        settings = {"PYTHONPATH": path, **env} if self.own else env
-        return process.run([*self.command, *arguments], timeout_s=COMPILE_LIMIT_S, env=settings, log=log)
+        """Runs the compiler in the project's root, where kernels have short names (its messages repeat them)."""
+        words = [_short(word) if isinstance(word, Path) else word for word in arguments]
+        return process.run([*self.command, *words], timeout_s=COMPILE_LIMIT_S, cwd=ROOT, env=env, log=log)
 
     def allocate(
         self, source: Path, *, sala: bool, out: Path | str = os.devnull, defines: Sequence[str] = (), log: Path | None
@@ -79,6 +78,10 @@ class Choreo:
         except (ValueError, KeyError):
             return []
         return refusals
+
+
+def _short(path: Path) -> Path:
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
 def read_allocation(finished: process.Finished) -> Allocation:

@@ -41,7 +41,11 @@ def describe(machine: Machine, choreo: Choreo, *, with_gpu: bool, with_nvcc: boo
         "commit": head,
         "dirty": dirty,
         "command": shlex.join(["python", "-m", "reproduce", *sys.argv[1:]]),
-        "environment": {name: os.environ[name] for name in ("CHOREO", "GPU", "NCU", "CUDA_HOME") if name in os.environ},
+        "environment": {
+            name: os.environ[name]
+            for name in ("CHOREO", "GPU", "NCU", "CUDA_HOME", "CUTLASS_HOME")
+            if name in os.environ
+        },
         "started": now(),
         "duration_s": 0.0,
         "python": platform.python_version(),
@@ -60,6 +64,7 @@ def fingerprint(machine: Machine, choreo: Choreo, *, with_gpu: bool, with_nvcc: 
             if path.suffix in _SUFFIXES and path.is_file():
                 digest.update(f"{path.relative_to(ROOT)}\0".encode())
                 digest.update(path.read_bytes())
+    digest.update(f"CUTLASS {os.environ.get('CUTLASS_HOME')}".encode())
     digest.update(repr(choreo.command if not choreo.own else "own").encode())
     if with_gpu and machine.gpu:
         digest.update(f"{machine.gpu.name} {machine.gpu.driver}".encode())

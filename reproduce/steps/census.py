@@ -37,7 +37,8 @@ def _census(context: Context) -> dict[str, Scalar]:
 
 def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]:
     record = records.get("census", _MISSING)
-    return (_summary(record, context), _kernels(record))
+    kernels = _kernels(record)
+    return (_summary(record, context), *([kernels] if kernels.rows else []))
 
 
 def _summary(record: Record, context: Context) -> Table:

@@ -163,7 +163,7 @@ def _engine_at(
     if tiles == 1:
         return verdicts.cell(f"{name}.{ONE}"), tiles
     # What is refused at two tiles is refused at more: those executions are among the others.
-    more = TWO if verdicts.values.get(f"{name}.{TWO}") == REFUSED else ANY
+    more = TWO if tiles == 2 or verdicts.values.get(f"{name}.{TWO}") == REFUSED else ANY
     return verdicts.cell(f"{name}.{more}"), tiles
 
 

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reproduce import cli, results
+from reproduce.choreo import Choreo
+from reproduce.lock import lock
+
+
+@pytest.fixture(autouse=True)
+def quiet_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RESULTS", str(tmp_path / "results"))
+
+
+def test_a_step_from_end_to_end(make_choreo: Callable[..., Choreo], tmp_path: Path) -> None:
+    """In a process of its own, through a pipe: plain text, the paper's form, status 0, a valid results file."""
+    environment = {**os.environ, "CHOREO": make_choreo().command[0]}
+    command = [sys.executable, "-m", "reproduce", "figure2"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "\x1b" not in done.stdout
+    assert "8 FA 3s 256* 224 12 256*->224 (-12%) equal" in " ".join(done.stdout.split())
+    document = results.load(tmp_path / "results", "figure2")
+    assert document is not None and document.complete and document.provenance["environment"]["CHOREO"]
+
+
+def test_a_row_that_differs_is_status_1(make_choreo, monkeypatch, capsys) -> None:  # type: ignore[no-untyped-def]
+    choreo = make_choreo(sizes={("conv2d_fprop_ws_1p1c", "sala"): 81920})
+    monkeypatch.setenv("CHOREO", choreo.command[0])
+    assert cli.main(["figure2"]) == 1
+    assert "differs" in capsys.readouterr().out
+
+
+def test_a_locked_step_is_status_3(make_choreo, monkeypatch, capsys, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("CHOREO", make_choreo().command[0])
+    with lock(tmp_path / "results" / ".lock-figure2", "x"):
+        assert cli.main(["figure2"]) == 3
+    assert "is in use by another run" in capsys.readouterr().err
+
+
+def test_wrong_arguments_are_one_line_and_status_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.main(["table2", "--only", "nonsense"]) == 2
+    assert capsys.readouterr().err.startswith("table2 has no rows `nonsense`")
+    assert cli.main(["golden", "--timing", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"no results in {tmp_path}\n"
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["figure9"])
+
+
+def test_verify_timing_without_results(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["verify", "timing"]) == 2
+    assert "run figure3, table3 or fa on a GPU first" in capsys.readouterr().out
+
+
+def test_list_names_every_step(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(cli.STEPS) and lines[0].startswith("figure2") and "needs nothing" in lines[0]
