@@ -8,21 +8,25 @@ from hb_analyzer import analyse
 from reproduce.cutlass.configurations import Configuration, Schedule, Storage
 from reproduce.cutlass.model import defects_of, program, union_refusals
 
-ACCEPTED, REFUSED = "accepted", "refused"
+ACCEPTED, REFUSED, UNDECIDED = "accepted", "refused", "undecided"
 
 
 @dataclass(frozen=True)
 class StorageVerdict:
-    """``reasons`` are empty iff the storage is accepted; the first one is the one to print."""
+    """``reasons`` are empty iff the storage is accepted; the first one is the one to print.
+
+    ``undecided``: the engine has no counterexample either, so that it refuses for want of a proof.
+    """
 
     reasons: tuple[str, ...]
+    undecided: bool = False
 
     @property
     def accepted(self) -> bool:
         return not self.reasons
 
     def __str__(self) -> str:
-        return ACCEPTED if self.accepted else REFUSED
+        return ACCEPTED if self.accepted else UNDECIDED if self.undecided else REFUSED
 
 
 def decide(
@@ -38,4 +42,7 @@ def decide(
         if not early.accepted:
             return early
     report = analyse(program(configuration, max_tiles_per_cta=max_tiles_per_cta, beta=beta))
-    return StorageVerdict(tuple(union_refusals(report) if storage is Storage.UNION else defects_of(report)))
+    found = union_refusals(report) if storage is Storage.UNION else defects_of(report)
+    unknown = tuple(verdict.why for verdict in report.verdicts if verdict.kind == "unknown")
+    # What was not analysed to the end has not shown its defects either.
+    return StorageVerdict(tuple(found) or unknown, undecided=bool(unknown) and not defects_of(report))
