@@ -55,7 +55,7 @@ def _run(options: Options) -> int:
     for analysis in compilation.analyses:
         if not analysis.errors:
             _note(f"cudaFuncAttributeMaxDynamicSharedMemorySize is set to `{analysis.bytes}`")
-    if options.mode == "inform" or options.explain or options.dump:
+    if options.informs:
         _inform(options, compilation)
     if any(diagnostic.severity == "error" for diagnostic in found):
         return REFUSED
@@ -83,14 +83,22 @@ def _inform(options: Options, compilation: Compilation) -> None:
         else:
             sys.stdout.write(explain.as_text(compilation.analyses))
     if options.pattern is not None:
-        from croqtile import pattern
-
-        text = pattern.as_json(compilation.analyses)
-        _write(options.pattern, text)
+        _write(options.pattern, _pattern(compilation))
     if options.memory_map is not None:
         from croqtile import memory_map
 
         _write(options.memory_map, memory_map.draw(compilation.analyses))
+
+
+def _pattern(compilation: Compilation) -> str:
+    from hb_analyzer.pattern_out import NotExpressible, pattern_json
+
+    if len(compilation.analyses) != 1:
+        raise UsageError(f"--emit-pattern describes one kernel, and the file has {len(compilation.analyses)}")
+    try:
+        return pattern_json(compilation.analyses[0].program)
+    except NotExpressible as error:
+        raise UsageError(f"--emit-pattern: {error}") from error
 
 
 def _build(options: Options, compilation: Compilation) -> int:

@@ -15,6 +15,7 @@ class Layout:
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self.kernel = kernel
+        self.arrays = {buffer.name for buffer in kernel.buffers if buffer.is_array}
         self.shapes = {buffer.name: buffer.shape for buffer in kernel.buffers}
         regions = [s for s in _block_statements(kernel.body) if isinstance(s, ir.Roles)]
         keys: dict[RoleKey, list[ir.Role]] = {}

@@ -64,6 +64,11 @@ class Options:
     dump: tuple[str, ...] = ()
     message: str | None = None  # --help, --version, …: print this and stop
 
+    @property
+    def informs(self) -> bool:
+        """Is anything asked for beside the program?"""
+        return self.explain or bool(self.dump) or self.pattern is not None or self.memory_map is not None
+
 
 def version_text() -> str:
     from importlib.metadata import PackageNotFoundError, version
@@ -149,7 +154,7 @@ def _complete(seen: dict[str, object], defines: dict[str, str], inputs: list[str
             raise UsageError(f"{option} needs the name of a file")
     if seen.get("json") and not seen.get("explain"):
         raise UsageError("--json goes with --explain")
-    informs = any(key in seen for key in ("explain", "pattern", "memory_map", "dump"))
+    informs = Options(**{key: value for key, value in seen.items() if key != "mode"}).informs  # type: ignore[arg-type]
     mode = seen.pop("mode", "inform" if informs else "executable")
     if mode == "script" and "output" not in seen:
         raise UsageError("-gs needs -o OUT: a work script is never written to standard output")

@@ -152,7 +152,7 @@ class _RoleTranslation:
         elif isinstance(s, ir.Call):
             for view in walk.shared_views(s):
                 read = self.access(view, "r", f"{s.function} reads", s.span)
-                self.out += [read, replace(read, mode="w", label=f"{s.function} writes {_place(read)}")]
+                self.out += [read, replace(read, mode="w", label=f"{s.function} writes {self.place(read)}")]
 
     def emit(self, access: model.Access) -> None:
         """Append an access, joined with an equal one just before it where nothing can come between them."""
@@ -162,7 +162,8 @@ class _RoleTranslation:
                 break
             joined = _join(earlier, access, self.layout.shapes[access.buffer])
             if joined is not None:
-                self.out[position] = joined
+                verb = earlier.label.split(access.buffer)[0]
+                self.out[position] = replace(joined, label=verb + self.place(joined))
                 return
             if access.mode == "w" or earlier.mode == "w":
                 break
@@ -360,7 +361,12 @@ class _RoleTranslation:
         buffer = view.root
         slot = model.ZERO if view.slot is None else self.slot(view.slot, buffer.count, buffer.name)
         access = model.Access(buffer.name, mode, slot, self.box(view, buffer), where=str(span))
-        return replace(access, label=f"{label} {_place(access)}")
+        return replace(access, label=f"{label} {self.place(access)}")
+
+    def place(self, access: model.Access) -> str:
+        slot = f"[{_plain(access.slot)}]" if access.buffer in self.layout.arrays else ""
+        rows = "" if not access.region else f" ({', '.join(f'{low}:{high}' for low, high in access.region)})"
+        return access.buffer + slot + rows
 
     def box(self, view: ir.View, buffer: ir.SharedBuffer) -> model.Region:
         """The view as a box in one tile; None if an offset is not a constant here."""
@@ -388,12 +394,6 @@ def _indexed(event: ir.Event, slot: model.IntExpr) -> str:
     return f"{event.name}[{_plain(slot)}]" if event.is_array else event.name
 
 
-def _place(access: model.Access) -> str:
-    slot = "" if access.slot == model.ZERO else f"[{_plain(access.slot)}]"
-    rows = "" if not access.region else f" ({', '.join(f'{low}:{high}' for low, high in access.region)})"
-    return access.buffer + slot + rows
-
-
 def _plain(expr: model.IntExpr) -> str:
     """Without the parentheses around the whole."""
     text = str(expr)
@@ -417,5 +417,4 @@ def _join(a: model.Access, b: model.Access, shape: tuple[int, ...]) -> model.Acc
     region = list(a.region)
     region[differing[0]] = (min(low, next_low), max(high, next_high))
     whole = all(bound == (0, extent) for bound, extent in zip(region, shape, strict=True))
-    joined = replace(a, region=model.WHOLE if whole else tuple(region))
-    return replace(joined, label=f"{a.label.split(a.buffer)[0]}{_place(joined)}")
+    return replace(a, region=model.WHOLE if whole else tuple(region))

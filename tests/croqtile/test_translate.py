@@ -53,9 +53,9 @@ def test_short_constant_loops_are_straight_line_code():
     steps = b.foreach(k, b.mma(b.view(TILE, 0, (64, 0), (16, k)), b.view(TILE, 1, (64, 0), (16, k))))
     # Abutting parts with nothing between them are one access.
     assert text(one_role(copies, b.trigger(FULL), steps, b.commit())) == [
-        "w tma.copy into tile, ends with full[0], async",
+        "w tma.copy into tile[0], ends with full[0], async",
         "trigger full[0]",
-        "r mma reads tile, ends: group, async",
+        "r mma reads tile[0], ends: group, async",
         "r mma reads tile[1], ends: group, async",
         "mma.commit",
     ]
@@ -300,7 +300,7 @@ def test_statements_at_block_level_follow_the_join_of_the_roles():
     assert text(kernel, 2) == [
         "barrier start: warpgroup 0, warpgroup 1, block",
         "barrier join: warpgroup 0, warpgroup 1, block",
-        "r tma.copy out of tile, ends: here, async",
+        "r tma.copy out of tile[0], ends: here, async",
     ]
 
 
