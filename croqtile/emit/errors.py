@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NoReturn
 
 from croqtile.diagnostics import CompileError, Diagnostic
 from croqtile.ir import Span
 
 
-@dataclass(frozen=True)
 class NotOnThisDevice(Diagnostic):
     """Legal in the language, but outside what the generated sm_90a code can express."""
 

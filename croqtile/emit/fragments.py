@@ -135,13 +135,13 @@ def _apply_loop(context: Context, apply: ir.FragApply, half_rows: str) -> None:
 def _assignments(context: Context, apply: ir.FragApply, pairs: bool) -> list[str]:
     fragment = apply.fragment
     if not pairs:
-        return [f"{_element(fragment, None)} = {_value(context, apply, None)};"]
+        return [f"{_element(fragment, fragment, None)} = {_value(context, apply, None)};"]
     values = [_value(context, apply, position) for position in (0, 1)]
     if is_packed(fragment):
         name = f"{_array(fragment)}[{_REGISTER}]"
         return [f"{name} = {_PACK[fragment.elem]}({values[0]}, {values[1]});"]
     # Both elements are computed before either is assigned: one may read the other's old value.
-    return [f"{_element(fragment, position)} = {value};" for position, value in enumerate(values)]
+    return [f"{_element(fragment, fragment, position)} = {value};" for position, value in enumerate(values)]
 
 
 def _value(context: Context, apply: ir.FragApply, position: int | None) -> str:
@@ -149,7 +149,7 @@ def _value(context: Context, apply: ir.FragApply, position: int | None) -> str:
     value = apply.value
     if is_packed(apply.fragment) and isinstance(value, ir.Intrinsic) and value.target is apply.fragment.elem:
         value = value.args[0]  # packing rounds
-    printer = context.printer(apply.span, lambda element: _element(element.fragment, position))
+    printer = context.printer(apply.span, lambda element: _element(element.fragment, apply.fragment, position))
     if position == 1 and len(apply.indices) > 1:
         column = apply.indices[1]
         value = substitute(value, column, ir.Binary("+", ir.Var(column), ir.IntLit(1)))
@@ -160,11 +160,13 @@ def _array(fragment: ir.Fragment) -> str:
     return f"{fragment.cname}[{_HALF}]" if halves(fragment) > 1 else fragment.cname
 
 
-def _element(fragment: ir.Fragment, position: int | None) -> str:
-    """The element of ``fragment`` that belongs to loop variable r_: a register of 32 bits (position None), or number
-    0 or 1 of a pair."""
+def _element(fragment: ir.Fragment, looped: ir.Fragment, position: int | None) -> str:
+    """The element of ``fragment`` that belongs to register r_ of ``looped``: a register of 32 bits (position None), or
+    number 0 or 1 of a pair."""
     array = _array(fragment)
     if fragment.cols is None:
+        if looped.cols is None:
+            return f"{array}[{_REGISTER}]"
         if position is None:
             return f"{array}[{_REGISTER} / 2 % 2]"
         return f"{array}[{_REGISTER} % 2]"

@@ -89,8 +89,8 @@ def _a_operand(context: Context, mma: ir.Mma, instruction: Instruction, steps: i
         if fragments.halves(mma.a.fragment) != halves or mma.a.fragment.cols != mma.k:
             refuse(mma.a.span, f"{mma.a.fragment.name} is no operand of {mma.m} × {mma.k} elements")
         name = mma.a.fragment.cname + (f"[{_HALF}]" if halves > 1 else "")
-        base = f"4 * {_STEP} + " if steps > 1 else ""
-        return [f"{name}[{base}{register}]" for register in range(4)]
+        base = f"4 * {_STEP}" if steps > 1 else ""
+        return [f"{name}[{' + '.join(filter(None, (base, str(r) if r or not base else '')))}]" for r in range(4)]
     shared = _operand_tile(mma.a)
     text = _k_major(context, "a_", shared, instruction, steps)
     if halves > 1:

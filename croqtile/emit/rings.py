@@ -9,17 +9,17 @@ from croqtile.emit.fragments import children
 from croqtile.emit.planning import every_statement
 
 
-def ring_variables(loop: ir.ForEach) -> tuple[dict[ir.Expr, str], str, str]:
-    """Variables that run through `(k + c) % S` with the loop, in place of a division in every iteration: the
-    expressions they stand for, and what to add to the loop's head. A value named in the body keeps its name."""
-    ring: dict[ir.Expr, str] = {}
+def ring_variables(loop: ir.ForEach) -> tuple[dict[ir.Expr, tuple[str, int]], str, str]:
+    """Variables that run through `(k + c) % S` with the loop, in place of a division in every iteration: the name and
+    S for each expression, and what to add to the loop's head. A value named in the body keeps its name."""
+    ring: dict[ir.Expr, tuple[str, int]] = {}
     starts, steps = "", ""
     for expr, offset, slots in _ring_expressions(loop):
         name = next(
             (s.symbol.cname for s in loop.body if isinstance(s, ir.Let) and s.value == expr and not s.symbol.mutable),
             f"{loop.counter.cname}{f'_plus_{offset}' if offset else ''}_mod_{slots}",
         )
-        ring[expr] = name
+        ring[expr] = (name, slots)
         starts += f", {name} = {offset % slots}"
         steps += f", {name} = next_slot<{slots}>({name})"
     return ring, starts, steps

@@ -52,7 +52,7 @@ class Tile:
     def offset(self, row: int = 0, column: int = 0) -> ir.Expr:
         """Byte offset of element (row, column) of the view from the start of the buffer, before the swizzle's XOR
         (which leaves multiples of the pattern's size alone)."""
-        at_row = fold.binary("*", fold.binary("+", self.row, ir.IntLit(row)), ir.IntLit(self.pitch))
+        at_row = scaled(fold.binary("+", self.row, ir.IntLit(row)), self.pitch)
         at_column = self._column_offset(fold.binary("+", self.column, ir.IntLit(column)))
         return fold.binary("+", fold.binary("+", self.start(), at_row), at_column)
 
@@ -67,6 +67,13 @@ class Tile:
         panel_at = fold.binary("*", fold.binary("/", column, columns), ir.IntLit(self.panel_bytes))
         inside_at = fold.binary("*", fold.binary("%", column, columns), ir.IntLit(self.elem_bytes))
         return fold.binary("+", panel_at, inside_at)
+
+
+def scaled(expr: ir.Expr, factor: int) -> ir.Expr:
+    """``expr · factor``; (x · 64) · 128 becomes x · 8192."""
+    if isinstance(expr, ir.Binary) and expr.op == "*" and isinstance(expr.right, ir.IntLit):
+        return fold.binary("*", expr.left, ir.IntLit(expr.right.value * factor))
+    return fold.binary("*", expr, ir.IntLit(factor))
 
 
 def tile(view: ir.View) -> Tile:

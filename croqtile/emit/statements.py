@@ -111,12 +111,22 @@ class Statements:
         constant = loop.extent.value if isinstance(loop.extent, ir.IntLit) else None
         unrolled = constant is not None and constant <= UNROLL
         ring, starts, steps = ({}, "", "") if unrolled else ring_variables(loop)
-        inner = replace(context, ring={**context.ring, **ring})
+        names = {expr: name for expr, (name, _) in ring.items()}
+        inner = replace(context, ring={**context.ring, **names})
         if unrolled:
             context.out.unroll()
+        elif ring and not any(isinstance(inner, ir.FragApply) for inner in every_statement(loop.body)):
+            # Once round the ring per iteration: slots and addresses become constants of the unrolled body.
+            context.out.unroll(max(slots for _, slots in ring.values()))
         extent = context.expression(loop.extent)
         context.meeting.unknown(_written_buffers(loop.body))
-        with context.out.block(f"for (int {counter} = 0{starts}; {counter} < {extent}; ++{counter}{steps})"):
+        first, second = f"for (int {counter} = 0{starts}; {counter} < {extent};", f"++{counter}{steps})"
+        if context.out.fits(f"{first} {second} {{"):
+            first = f"{first} {second}"
+        else:
+            context.out.line(first)
+            first = f"     {second}"
+        with context.out.block(first):
             self.emit(inner, loop.body, False)
         context.groups, context.issued = inner.groups, inner.issued
         context.meeting.unknown(_written_buffers(loop.body))

@@ -22,9 +22,10 @@ def emit_storage(context: Context) -> None:
         out.line(f"if (memory_ % {ALIGNMENT} != 0) __trap();  // swizzled tiles and their descriptors rely on it")
     for buffer in plan.kernel.buffers:
         offset = plan.offsets[buffer.name]
-        last = offset + buffer.bytes - 1
+        place = f"memory_ + {offset}" if offset else "memory_"
         out.line(
-            f"const uint32_t {names.buffers[buffer.name]} = memory_ + {offset};  // … {last}: {_description(buffer)}"
+            f"const uint32_t {names.buffers[buffer.name]} = {place};  // {_description(buffer)}, up to "
+            f"{offset + buffer.bytes}"
         )
     static_position = 0
     for event in plan.kernel.events:

@@ -22,14 +22,18 @@ class Writer:
     def comment(self, text: str) -> None:
         self.line(f"// {text}")
 
-    def unroll(self) -> None:
-        """Unroll the next loop completely. Directives stand at the margin, as is usual."""
-        self.lines.append("#pragma unroll")
+    def unroll(self, count: int | None = None) -> None:
+        """Unroll the next loop, completely or ``count`` times. Directives stand at the margin, as is usual."""
+        self.lines.append("#pragma unroll" + (f" {count}" if count else ""))
+
+    def fits(self, text: str) -> bool:
+        """Is there room for ``text`` on one line?"""
+        return 2 * self._depth + len(text) <= WIDTH
 
     def call(self, head: str, arguments: list[str], tail: str = ";") -> None:
         """``head(arguments…);``, broken after a comma where the line would be too long."""
         whole = f"{head}({', '.join(arguments)}){tail}"
-        if 2 * self._depth + len(whole) <= WIDTH:
+        if self.fits(whole):
             self.line(whole)
             return
         current = f"{head}("
