@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Union
+from typing import TYPE_CHECKING, Any, Union
 
 from croqtile.ir import Span
 
+if TYPE_CHECKING:
+    from dataclasses import dataclass as _node
+else:
+    from dataclasses import dataclass
 
-@dataclass(frozen=True)
+    def _node(cls: type) -> Any:
+        """A dataclass with as little generated code as possible: generating it is most of what importing this costs."""
+        return dataclass(eq=False, repr=False)(cls)
+
+
+@_node
 class Ident:
     """A name where it is introduced, or one that is not an expression (a type, an event, a function)."""
 
@@ -20,25 +28,25 @@ class Ident:
 # Expressions (scalars and views)
 
 
-@dataclass(frozen=True)
+@_node
 class Name:
     span: Span
     name: str
 
 
-@dataclass(frozen=True)
+@_node
 class Integer:
     span: Span
     value: int
 
 
-@dataclass(frozen=True)
+@_node
 class Floating:
     span: Span
     text: str
 
 
-@dataclass(frozen=True)
+@_node
 class Binary:
     span: Span
     op: str
@@ -46,7 +54,7 @@ class Binary:
     right: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class Prefix:
     """``-e``, ``!e`` or ``+e``."""
 
@@ -55,7 +63,7 @@ class Prefix:
     operand: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class UpperBound:
     """``#p``"""
 
@@ -63,7 +71,7 @@ class UpperBound:
     name: Ident
 
 
-@dataclass(frozen=True)
+@_node
 class Join:
     """``a # b``"""
 
@@ -72,7 +80,7 @@ class Join:
     right: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class Select:
     span: Span
     condition: Expr
@@ -80,7 +88,7 @@ class Select:
     no: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class Index:
     """``buffers[s]``"""
 
@@ -89,7 +97,7 @@ class Index:
     index: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class Method:
     """``base.name(arguments)``: the steps of a view, or ``.at`` of a fragment or tensor."""
 
@@ -99,14 +107,14 @@ class Method:
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class FunctionCall:
     span: Span
     function: Ident
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class Convert:
     """``__to<T>(e)``"""
 
@@ -122,7 +130,7 @@ Expr = Union[Name, Integer, Floating, Binary, Prefix, UpperBound, Join, Select, 
 # Statements. The span of one with a body covers its keyword only.
 
 
-@dataclass(frozen=True)
+@_node
 class Bound:
     """``{i, j} by [E1, E2] : level``; the level is spelled as written ("block", "group-4", …)."""
 
@@ -132,7 +140,7 @@ class Bound:
     level: Ident
 
 
-@dataclass(frozen=True)
+@_node
 class Parallel:
     span: Span
     asynchronous: bool
@@ -140,7 +148,7 @@ class Parallel:
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class InThreads:
     span: Span
     asynchronous: bool
@@ -148,7 +156,7 @@ class InThreads:
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class ForEach:
     span: Span
     counters: tuple[Ident, ...]
@@ -156,7 +164,7 @@ class ForEach:
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class If:
     span: Span
     condition: Expr
@@ -164,7 +172,7 @@ class If:
     orelse: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class Block:
     """A bare ``{ … }``: a scope."""
 
@@ -172,13 +180,13 @@ class Block:
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class LaunchBounds:
     span: Span
     blocks: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class Array:
     """``name`` or ``name[count]`` in a declaration."""
 
@@ -187,13 +195,13 @@ class Array:
     count: Expr | None
 
 
-@dataclass(frozen=True)
+@_node
 class SharedEvents:
     span: Span
     items: tuple[Array, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class SharedBuffers:
     span: Span
     elem: Ident
@@ -201,7 +209,7 @@ class SharedBuffers:
     items: tuple[Array, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class Initialised:
     """``name`` or ``name {value}`` in a fragment declaration."""
 
@@ -210,7 +218,7 @@ class Initialised:
     value: Expr | None
 
 
-@dataclass(frozen=True)
+@_node
 class Fragments:
     span: Span
     elem: Ident
@@ -218,7 +226,7 @@ class Fragments:
     items: tuple[Initialised, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class Swizzle:
     """``.swiz<bytes>``"""
 
@@ -226,21 +234,21 @@ class Swizzle:
     bytes: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class MmaFill:
     span: Span
     elem: Ident
     value: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class MmaLoad:
     span: Span
     swizzle: Swizzle | None
     view: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class Assign:
     """``name = value;``"""
 
@@ -249,7 +257,7 @@ class Assign:
     value: Expr | MmaFill | MmaLoad
 
 
-@dataclass(frozen=True)
+@_node
 class Declare:
     """``int name = value;``"""
 
@@ -259,7 +267,7 @@ class Declare:
     value: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class EventRef:
     """``name`` or ``name[index]``"""
 
@@ -268,20 +276,20 @@ class EventRef:
     index: Expr | None
 
 
-@dataclass(frozen=True)
+@_node
 class Wait:
     span: Span
     events: tuple[EventRef, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class Trigger:
     span: Span
     events: tuple[EventRef, ...]
     cluster: bool
 
 
-@dataclass(frozen=True)
+@_node
 class Copy:
     span: Span
     event: EventRef | None
@@ -291,7 +299,7 @@ class Copy:
     target: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class Mma:
     """``mma.row.<b_layout> accumulator, a, b;``"""
 
@@ -302,25 +310,25 @@ class Mma:
     b: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class MmaCommit:
     span: Span
 
 
-@dataclass(frozen=True)
+@_node
 class MmaWait:
     span: Span
     pending: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class MmaStore:
     span: Span
     fragment: Expr
     target: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class FragApply:
     span: Span
     fragment: Expr
@@ -328,14 +336,14 @@ class FragApply:
     value: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class FragCopy:
     span: Span
     target: Expr
     source: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class FragReduce:
     span: Span
     op: str
@@ -344,18 +352,18 @@ class FragReduce:
     axis: Expr
 
 
-@dataclass(frozen=True)
+@_node
 class SyncWg:
     span: Span
     members: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
+@_node
 class SyncShared:
     span: Span
 
 
-@dataclass(frozen=True)
+@_node
 class Call:
     span: Span
     function: Ident
@@ -394,7 +402,7 @@ Stmt = Union[
 # Functions
 
 
-@dataclass(frozen=True)
+@_node
 class Parameter:
     """``global f16 [M, K] lhs``; ``shape`` is None for a scalar parameter (which the language does not have)."""
 
@@ -404,7 +412,7 @@ class Parameter:
     name: Ident
 
 
-@dataclass(frozen=True)
+@_node
 class Function:
     span: Span
     result: Ident

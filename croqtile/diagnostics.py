@@ -7,11 +7,24 @@ with all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from croqtile.ir import Span
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: Any) -> Callable[[type], type]:
+        """For type checkers only (Python 3.10 does not have it)."""
+        return lambda cls: cls
+
+
+def _field(*, default: Any, kw_only: bool) -> Any:
+    """A field that is given by keyword only."""
+    return default
 
 
 @dataclass(frozen=True)
@@ -22,12 +35,40 @@ class Note:
     message: str
 
 
-@dataclass(frozen=True)
-class Diagnostic:
+@dataclass_transform(frozen_default=True, field_specifiers=(_field,))
+class _Record:
+    """A dataclass without generated code: with more than a hundred kinds, generating it would take longer than checking
+    a kernel."""
+
+    _names: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        own = (name for name, kind in cls.__annotations__.items() if not kind.startswith("ClassVar"))
+        keywords = ("notes",)
+        cls._names = (*cls._names, *(name for name in own if name not in keywords))
+
+    def __init__(self, *values: object, **named: object) -> None:
+        fields = dict(zip(self._names, values, strict=False), **named)
+        missing = [name for name in self._names if name not in fields]
+        if missing or len(values) > len(self._names):
+            raise TypeError(f"{type(self).__name__} takes {', '.join(self._names)}")
+        vars(self).update(fields)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+class Diagnostic(_Record):
     """Base class. ``span`` is None only for what has no place in a file (a bad command-line macro)."""
 
     span: Span | None
-    notes: tuple[Note, ...] = field(default=(), kw_only=True)
+    notes: tuple[Note, ...] = _field(default=(), kw_only=True)
 
     template: ClassVar[str] = ""
     severity: ClassVar[str] = "error"
@@ -91,45 +132,38 @@ def _place(span: Span, severity: str, message: str, sources: Mapping[str, str]) 
 # Files and preprocessing
 
 
-@dataclass(frozen=True)
 class UnreadableFile(Diagnostic):
     template = "cannot read {path}: {reason}"
     path: str
     reason: str
 
 
-@dataclass(frozen=True)
 class BadDefine(Diagnostic):
     template = "-D{text}: expected NAME or NAME=VALUE"
     text: str
 
 
-@dataclass(frozen=True)
 class BadDirective(Diagnostic):
     template = "#{directive}: {reason}"
     directive: str
     reason: str
 
 
-@dataclass(frozen=True)
 class UserError(Diagnostic):
     template = "#error {text}"
     text: str
 
 
-@dataclass(frozen=True)
 class UnterminatedConditional(Diagnostic):
     template = "#{directive} without #endif"
     directive: str
 
 
-@dataclass(frozen=True)
 class MacroMisuse(Diagnostic):
     template = "{reason}"
     reason: str
 
 
-@dataclass(frozen=True)
 class UnterminatedFunction(Diagnostic):
     template = "this __co__ function has no end: {missing} is missing"
     missing: str
@@ -139,14 +173,12 @@ class UnterminatedFunction(Diagnostic):
 # Syntax
 
 
-@dataclass(frozen=True)
 class SyntaxMistake(Diagnostic):
     template = "expected {expected}, found {found}"
     expected: str
     found: str
 
 
-@dataclass(frozen=True)
 class StrayCharacter(Diagnostic):
     template = "{found} does not belong to the tile language"
     found: str
@@ -156,58 +188,49 @@ class StrayCharacter(Diagnostic):
 # Names and expressions
 
 
-@dataclass(frozen=True)
 class UnknownName(Diagnostic):
     template = "unknown name '{name}'"
     name: str
 
 
-@dataclass(frozen=True)
 class Redefinition(Diagnostic):
     template = "'{name}' is already defined in this scope"
     name: str
 
 
-@dataclass(frozen=True)
 class UnknownElementType(Diagnostic):
     template = "unknown element type '{name}'; known are f16, bf16, f32, f8_e4m3, f8_e5m2, s32, u32, s8, u8"
     name: str
 
 
-@dataclass(frozen=True)
 class UnknownScalarType(Diagnostic):
     template = "unknown type '{name}'; a scalar is an int or a float"
     name: str
 
 
-@dataclass(frozen=True)
 class WrongKind(Diagnostic):
     template = "expected {expected}, but {found}"
     expected: str
     found: str
 
 
-@dataclass(frozen=True)
 class NotAssignable(Diagnostic):
     template = "cannot assign to '{name}': it is {what}"
     name: str
     what: str
 
 
-@dataclass(frozen=True)
 class WrongScalarType(Diagnostic):
     template = "expected {expected}, found {found}"
     expected: str
     found: str
 
 
-@dataclass(frozen=True)
 class UnknownFunction(Diagnostic):
     template = "unknown function '{name}'; known are cdiv, __max, __min, __exp2f, __expf, __logf, __to<T>"
     name: str
 
 
-@dataclass(frozen=True)
 class WrongArgumentCount(Diagnostic):
     template = "{name} takes {expected}, but {found} given"
     name: str
@@ -215,38 +238,32 @@ class WrongArgumentCount(Diagnostic):
     found: str
 
 
-@dataclass(frozen=True)
 class DivisionByZero(Diagnostic):
     template = "division by zero"
 
 
-@dataclass(frozen=True)
 class NotConstant(Diagnostic):
     template = "{what} must be a constant"
     what: str
 
 
-@dataclass(frozen=True)
 class SymbolicDimension(Diagnostic):
     template = "{what} must be a constant, but '{name}' is a symbolic dimension, known at launch only"
     what: str
     name: str
 
 
-@dataclass(frozen=True)
 class NotPositive(Diagnostic):
     template = "{what} must be at least 1, but it is {value}"
     what: str
     value: int
 
 
-@dataclass(frozen=True)
 class Unbounded(Diagnostic):
     template = "{what} must be a bounded variable (of parallel or foreach)"
     what: str
 
 
-@dataclass(frozen=True)
 class WrongRank(Diagnostic):
     template = "{what} has {rank} dimension(s), but {found} {noun}"
     what: str
@@ -255,13 +272,11 @@ class WrongRank(Diagnostic):
     noun: str = "indices are given"
 
 
-@dataclass(frozen=True)
 class ElementOutsideApply(Diagnostic):
     template = "an element of fragment '{name}' can be read inside frag.apply only"
     name: str
 
 
-@dataclass(frozen=True)
 class ForeignElement(Diagnostic):
     template = (
         "only '{name}.at({own})' can be read here: a thread holds just its own elements, and those of other rows or "
@@ -271,7 +286,6 @@ class ForeignElement(Diagnostic):
     own: str
 
 
-@dataclass(frozen=True)
 class MatrixElementInVector(Diagnostic):
     template = "an element of the matrix '{name}' cannot be read for a row of '{target}': reduce it first"
     name: str
@@ -282,7 +296,6 @@ class MatrixElementInVector(Diagnostic):
 # Shapes and views
 
 
-@dataclass(frozen=True)
 class ShapeMismatch(Diagnostic):
     template = "shapes differ: {left} is {left_shape}, {right} is {right_shape}"
     left: str
@@ -291,7 +304,6 @@ class ShapeMismatch(Diagnostic):
     right_shape: str
 
 
-@dataclass(frozen=True)
 class ElementTypeMismatch(Diagnostic):
     template = "element types differ: {left} is {left_type}, {right} is {right_type}"
     left: str
@@ -300,20 +312,17 @@ class ElementTypeMismatch(Diagnostic):
     right_type: str
 
 
-@dataclass(frozen=True)
 class UnknownViewStep(Diagnostic):
     template = "unknown view operation '{name}'; known are subspan, step, at, chunkat, sqz"
     name: str
 
 
-@dataclass(frozen=True)
 class MisplacedViewStep(Diagnostic):
     template = "{step} must {must}"
     step: str
     must: str
 
 
-@dataclass(frozen=True)
 class NeedsSlot(Diagnostic):
     template = "'{name}' is an array of {count} {things}: name one as {name}[…]"
     name: str
@@ -321,14 +330,12 @@ class NeedsSlot(Diagnostic):
     things: str
 
 
-@dataclass(frozen=True)
 class NotAnArray(Diagnostic):
     template = "'{name}' is a single {thing}, not an array: it takes no index"
     name: str
     thing: str
 
 
-@dataclass(frozen=True)
 class SlotOutOfRange(Diagnostic):
     template = "slot {slot} of '{name}' does not exist: it has {count} (0 to {last})"
     name: str
@@ -337,7 +344,6 @@ class SlotOutOfRange(Diagnostic):
     last: int
 
 
-@dataclass(frozen=True)
 class TileOutOfRange(Diagnostic):
     template = "this tile is {start} to {end} in dimension {dim} of '{name}', which has {extent} elements there"
     name: str
@@ -347,7 +353,6 @@ class TileOutOfRange(Diagnostic):
     extent: int
 
 
-@dataclass(frozen=True)
 class ChunkNotDividing(Diagnostic):
     template = "chunkat cannot cut dimension {dim} ({extent}) into {parts} equal parts"
     dim: int
@@ -355,48 +360,41 @@ class ChunkNotDividing(Diagnostic):
     parts: str
 
 
-@dataclass(frozen=True)
 class ChunkOnBothSides(Diagnostic):
     template = "chunkat on both sides of a copy leaves its extents undefined: use subspan on one side"
 
 
 # --------------------------------------------------------------------------------------------------------------
-# Synchronisation and placement (found by the analysis engine)
+# Synchronisation and placement (most of them found by the analysis engine)
 
 
-@dataclass(frozen=True)
 class Deadlock(Diagnostic):
     template = "deadlock: {why}"
     why: str
 
 
-@dataclass(frozen=True)
 class EventOverrun(Diagnostic):
     template = "event overrun: {why}"
     why: str
 
 
-@dataclass(frozen=True)
 class SharedMemoryRace(Diagnostic):
     template = "race in shared memory: {why}"
     why: str
 
 
-@dataclass(frozen=True)
 class ArrivalMismatch(Diagnostic):
     template = "{why}; the event orders nothing"
     severity = "warning"
     why: str
 
 
-@dataclass(frozen=True)
 class OperandReleased(Diagnostic):
     template = "operand '{buffer}' released while still read: this trigger of '{event}' lets it be overwritten"
     buffer: str
     event: str
 
 
-@dataclass(frozen=True)
 class SharedMemoryOutOfBound(Diagnostic):
     template = (
         "shared memory OUT OF BOUND: kernel '{kernel}' needs {bytes} bytes of shared memory and {slack} for alignment; "
@@ -417,58 +415,49 @@ class SharedMemoryOutOfBound(Diagnostic):
 # Structure
 
 
-@dataclass(frozen=True)
 class NotHere(Diagnostic):
     template = "{what} {where}"
     what: str
     where: str
 
 
-@dataclass(frozen=True)
 class BadParameter(Diagnostic):
     template = "a parameter is a tensor in device memory, as in 'global f16 [M, K] {name}'"
     name: str
 
 
-@dataclass(frozen=True)
 class BadResult(Diagnostic):
     template = "a __co__ function returns void, not {name}"
     name: str
 
 
-@dataclass(frozen=True)
 class MissingLevel(Diagnostic):
     template = "{what} has no '{missing}'"
     what: str
     missing: str
 
 
-@dataclass(frozen=True)
 class SecondGrid(Diagnostic):
     template = "a second grid: a __co__ function is one kernel launch"
 
 
-@dataclass(frozen=True)
 class UnknownLevel(Diagnostic):
     template = "unknown level '{name}'; known are block, cluster, group-4, thread"
     name: str
 
 
-@dataclass(frozen=True)
 class WrongLevel(Diagnostic):
     template = "'{level}' must stand {where}"
     level: str
     where: str
 
 
-@dataclass(frozen=True)
 class WrongBoundCount(Diagnostic):
     template = "{names} name(s), but {extents} bound(s)"
     names: int
     extents: int
 
 
-@dataclass(frozen=True)
 class TooManyDimensions(Diagnostic):
     template = "{what} has at most {limit} dimension(s), not {found}"
     what: str
@@ -476,19 +465,16 @@ class TooManyDimensions(Diagnostic):
     found: int
 
 
-@dataclass(frozen=True)
 class WrongThreadCount(Diagnostic):
     template = "a warpgroup (group-4) has 128 threads, not {found}"
     found: int
 
 
-@dataclass(frozen=True)
 class TooManyThreads(Diagnostic):
     template = "{warpgroups} warpgroups of 128 threads are more than the 1024 threads that a block can have"
     warpgroups: int
 
 
-@dataclass(frozen=True)
 class WarpgroupCountDiffers(Diagnostic):
     template = "{found} warpgroups here, but {earlier} before: a kernel has one number of threads"
     found: int
@@ -499,19 +485,16 @@ class WarpgroupCountDiffers(Diagnostic):
 # Roles and synchronisation
 
 
-@dataclass(frozen=True)
 class ConditionNotConstant(Diagnostic):
     template = "a role's condition may use {allowed} and constants only, not '{name}'"
     allowed: str
     name: str
 
 
-@dataclass(frozen=True)
 class EmptyRole(Diagnostic):
     template = "no thread satisfies this condition: the role names nothing"
 
 
-@dataclass(frozen=True)
 class OddRole(Diagnostic):
     template = (
         "this condition selects {count} of the 128 threads of warpgroup {warpgroup}: a role is whole warpgroups, or "
@@ -521,14 +504,12 @@ class OddRole(Diagnostic):
     warpgroup: int
 
 
-@dataclass(frozen=True)
 class OverlappingRoles(Diagnostic):
     template = "thread {thread} of warpgroup {warpgroup} is in two roles, which run concurrently"
     thread: int
     warpgroup: int
 
 
-@dataclass(frozen=True)
 class NoSuchWarpgroup(Diagnostic):
     template = "warpgroup {number} does not exist: there are {count} (0 to {last})"
     number: int
@@ -536,56 +517,47 @@ class NoSuchWarpgroup(Diagnostic):
     last: int
 
 
-@dataclass(frozen=True)
 class NotAMember(Diagnostic):
     template = "warpgroup {number} reaches this barrier without being one of its members ({members})"
     number: int
     members: str
 
 
-@dataclass(frozen=True)
 class MemberMissing(Diagnostic):
     template = "warpgroup {number} is a member of this barrier but never reaches it: the others would wait forever"
     number: int
 
 
-@dataclass(frozen=True)
 class NeedsWarpgroup(Diagnostic):
     template = "{what} needs all 128 threads of a warpgroup, but this role is one thread"
     what: str
 
 
-@dataclass(frozen=True)
 class DivergentStatement(Diagnostic):
     template = "{what} must be reached by all threads of a warpgroup, but the condition around it depends on the thread"
     what: str
 
 
-@dataclass(frozen=True)
 class PrivateValue(Diagnostic):
     template = "'{name}' is assigned in a role, where every thread has its own copy: its value is undefined here"
     name: str
 
 
-@dataclass(frozen=True)
 class NeverTriggered(Diagnostic):
     template = "event '{name}' is waited for but never triggered: the wait never returns"
     name: str
 
 
-@dataclass(frozen=True)
 class CopyNeverTriggered(Diagnostic):
     template = "event '{name}' is never triggered: the copies bound to it never complete a setting"
     name: str
 
 
-@dataclass(frozen=True)
 class CopyNeverWaited(Diagnostic):
     template = "nothing waits for event '{name}': nothing can tell when this copy has landed"
     name: str
 
 
-@dataclass(frozen=True)
 class TriggerOfAnotherRole(Diagnostic):
     template = "event '{name}' is triggered here, but its copies are issued by another role that never triggers it"
     name: str
@@ -595,7 +567,6 @@ class TriggerOfAnotherRole(Diagnostic):
 # Copies, matrix instructions, fragments
 
 
-@dataclass(frozen=True)
 class WrongDirection(Diagnostic):
     template = "{what}, but this goes from {source} to {target} memory"
     what: str
@@ -603,13 +574,11 @@ class WrongDirection(Diagnostic):
     target: str
 
 
-@dataclass(frozen=True)
 class BadSwizzle(Diagnostic):
     template = "a swizzle is 32, 64 or 128 bytes, not {found}"
     found: int
 
 
-@dataclass(frozen=True)
 class SwizzleTooWide(Diagnostic):
     template = (
         "swizzle {swizzle} is too wide for {what}: {columns} {elem} are {bytes} bytes, not a multiple of {swizzle}"
@@ -621,7 +590,6 @@ class SwizzleTooWide(Diagnostic):
     bytes: int
 
 
-@dataclass(frozen=True)
 class SwizzleDisagrees(Diagnostic):
     template = "'{name}' has swizzle {found} here and {earlier} elsewhere: all must read the layout that was written"
     name: str
@@ -629,13 +597,11 @@ class SwizzleDisagrees(Diagnostic):
     earlier: int
 
 
-@dataclass(frozen=True)
 class SwizzledCall(Diagnostic):
     template = "'{name}' is an operand of matrix instructions, which needs a swizzle, but a call takes it as row-major"
     name: str
 
 
-@dataclass(frozen=True)
 class RowNotCopyable(Diagnostic):
     template = "a copy moves rows in multiples of 16 bytes, but {columns} {elem} are {bytes} bytes"
     columns: int
@@ -643,20 +609,17 @@ class RowNotCopyable(Diagnostic):
     bytes: int
 
 
-@dataclass(frozen=True)
 class BoxTooLarge(Diagnostic):
     template = "a copy moves at most 256 elements per dimension, but dimension {dim} has {extent}"
     dim: int
     extent: int
 
 
-@dataclass(frozen=True)
 class BadAccumulatorType(Diagnostic):
     template = "an accumulator is f16 or f32, not {found}"
     found: str
 
 
-@dataclass(frozen=True)
 class BadOperandTypes(Diagnostic):
     template = "there is no matrix instruction for {a} and {b} operands with an {acc} accumulator{hint}"
     a: str
@@ -665,13 +628,11 @@ class BadOperandTypes(Diagnostic):
     hint: str
 
 
-@dataclass(frozen=True)
 class BadTransposed(Diagnostic):
     template = "mma.row.col reads B by columns, which {elem} operands cannot: store B as N × K and use mma.row.row"
     elem: str
 
 
-@dataclass(frozen=True)
 class NotDivisible(Diagnostic):
     template = "{what} is {value}, but a matrix instruction needs {needs}"
     what: str
@@ -679,50 +640,32 @@ class NotDivisible(Diagnostic):
     needs: str
 
 
-@dataclass(frozen=True)
 class OperandTooNarrow(Diagnostic):
     template = "rows of '{name}' are {bytes} bytes: a matrix operand needs a swizzled layout, of at least 32-byte rows"
     name: str
     bytes: int
 
 
-@dataclass(frozen=True)
 class FragmentShape(Diagnostic):
     template = "a fragment has {what}, not {found}"
     what: str
     found: int
 
 
-@dataclass(frozen=True)
 class AccumulatorUnused(Diagnostic):
     template = "no matrix instruction accumulates into '{name}': its shape is unknown"
     name: str
 
 
-@dataclass(frozen=True)
 class NotCommitted(Diagnostic):
     template = "no 'mma.commit;' follows this instruction: its operands are results of mma.load, so it is not complete"
 
 
-@dataclass(frozen=True)
-class NothingToWait(Diagnostic):
-    template = "mma.wait needs an mma.commit before it"
-
-
-@dataclass(frozen=True)
-class StillRead(Diagnostic):
-    template = "'{event}' releases '{buffer}' while a matrix instruction may still read it"
-    event: str
-    buffer: str
-
-
-@dataclass(frozen=True)
 class WrongAxis(Diagnostic):
     template = "frag.reduce runs along columns: its axis is 1, not {found}"
     found: str
 
 
-@dataclass(frozen=True)
 class OperandMisaligned(Diagnostic):
     template = "this operand does not start at a multiple of {unit} {what} of '{name}', as matrix instructions need"
     name: str
@@ -730,7 +673,6 @@ class OperandMisaligned(Diagnostic):
     unit: int
 
 
-@dataclass(frozen=True)
 class UnevenArrivals(Diagnostic):
     template = "the slots of event '{name}' are triggered by different numbers of warpgroups: {counts}"
     name: str

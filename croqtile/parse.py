@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import importlib.util
+import os
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -32,7 +34,20 @@ def parse(function: CoFunction) -> ast.Function:
 @cache
 def _parser() -> Lark:
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, start="function", parser="lalr", lexer="contextual", propagate_positions=True)
+    return Lark(grammar, start="function", parser="lalr", lexer="contextual", propagate_positions=True, cache=_cache())
+
+
+def _cache() -> str | bool:
+    """A file beside this module's bytecode for the parser's tables, which take longer to build than to use.
+
+    Lark builds them anew when the grammar, or lark itself, has changed. False where nothing can be written.
+    """
+    directory = Path(importlib.util.cache_from_source(__file__)).parent
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return str(directory / "grammar.lark.cache") if os.access(directory, os.W_OK) else False
 
 
 class _Text:

@@ -15,7 +15,7 @@ from croqtile import fold, ir, rewrite
 
 
 def check(kernel: ir.Kernel, problems: list[diag.Diagnostic]) -> None:
-    """Appends a StillRead for every such trigger."""
+    """Appends a OperandReleased for every such trigger."""
     definitions = {s.symbol: s.value for s in rewrite.statements(kernel.body) if isinstance(s, ir.Let)}
     guards = _guards(kernel, definitions)
     for role in rewrite.roles(kernel):
@@ -183,7 +183,7 @@ class _Walk:
         for read in [read for group in [*self.closed, tuple(self.open)] for read in group]:
             if self.guards.get(read.buffer) is trigger.event and same_slot(slot, read.stage, trigger.event.slots):
                 note = diag.Note(read.span, "it is read here, by a group that nothing has waited for")
-                problem = diag.StillRead(trigger.span, trigger.event.name, read.buffer.name, notes=(note,))
+                problem = diag.OperandReleased(trigger.span, read.buffer.name, trigger.event.name, notes=(note,))
                 self.found.setdefault(trigger.span, problem)
 
     def loop(self, statement: ir.ForEach) -> None:
