@@ -24,6 +24,7 @@ from hb_analyzer.single_loop import OutOfClassError
 from hb_analyzer.sweep import sweep
 from hb_analyzer.trips import Domain, UnboundedError, domain_of, walk
 from hb_analyzer.unroll import ModelError, TooLargeError, Unroller, Unrolling
+from hb_analyzer.validate import validate
 from hb_analyzer.wording import describe_access, race_of, verdict_of
 
 ORDERED = "all accesses are ordered at every trip count, and no value is lost"
@@ -94,13 +95,14 @@ def decide(program: Program) -> Decision:
     """Decides all pairs. Never raises for a program of the model's types: what it cannot decide it refuses."""
     decision = Decision(program)
     pairs = set(combinations(sorted(buffer.name for buffer in program.buffers), 2))
-    _refuse_statically(decision, pairs)
     try:
+        validate(program)
+        _refuse_statically(decision, pairs)
         _decide_open(decision, domain_of(program), pairs)
     except UnboundedError as error:
         _refuse_rest(decision, pairs, str(error))
     except ModelError as error:
-        _refuse_rest(decision, pairs, f"the program cannot be executed: {error}")
+        _refuse_rest(decision, pairs, f"the model does not allow this program: {error}")
     except TooLargeError:
         _refuse_rest(decision, pairs, "unrolling all trip counts that must be tried is too large")
     if decision.deadlocks:

@@ -63,7 +63,7 @@ def sweep(
     ``targets``: pairs to decide (a name twice: races inside that buffer). ``silent`` events, and those returned, order
     nothing. Raises ModelError and TooLargeError.
     """
-    unroller = Unroller(domain.program)
+    unroller = Unroller(domain.program, domain.prefix)
     runs = [unroller.run(values) for values in domain.valuations(whole=False)]
     census = ArrivalCensus()
     for run in runs:

@@ -6,7 +6,8 @@ w to a clobbering write x and on to a read r passes every ring at most once on e
 iterations, S being the summed depth of the rings that start with free slots (at least the deepest ring); the slots of
 w and r differ by at most L. Hence whatever happens at a larger trip count happens, shifted by a multiple of L, at one
 of 0 … 2·S + L. Constants in conditions (look-ahead, peeled iterations) shift the places where behaviour changes, so
-they are added; factors stretch the period, so they multiply. Independent and nested counts take the Cartesian product.
+they are added; factors stretch the period, and a condition on a counter and a parameter cuts
+a loop into stretches of any length, so these multiply. Independent and nested counts take the Cartesian product.
 
 What these rules do not cover (counts that are products of counters, two counts whose relation is not visible) is
 reported, never guessed.
@@ -70,12 +71,15 @@ class Domain:
 def domain_of(program: Program) -> Domain:
     """The trip counts that decide ``program``. Raises UnboundedError."""
     program = _name_composite_trips(program)
-    shape = _Shape()
+    shape = _Shape({parameter.name for parameter in program.parameters})
+    for statement in statements(program):
+        if isinstance(statement, Loop):
+            shape.own.setdefault(statement.counter, set()).update(names_in(statement.trip))
     for statement in statements(program):
         if isinstance(statement, Loop):
             shape.trip(statement.trip)
         elif isinstance(statement, If):
-            shape.visit(statement.condition)
+            shape.condition(statement.condition)
         elif isinstance(statement, Access):
             shape.visit(statement.slot)
             shape.visit(statement.event_slot)
@@ -85,7 +89,7 @@ def domain_of(program: Program) -> Domain:
     period = lcm(1, *slots, *shape.moduli) * prod(shape.divisors)
     depth = max([1, *slots, _credit(program)])
     bound = 2 * depth * prod(shape.divisors) + period + shape.offset
-    bound *= shape.scale
+    bound *= shape.scale * shape.phases
     ranges: dict[str, range] = {}
     used = shape.names
     for parameter in program.parameters:
@@ -108,20 +112,30 @@ def _credit(program: Program) -> int:
     """Summed slots of the events that start with settings or are triggered outside the loops that wait for them."""
     early = {event.name for event in program.events if event.initial}
     for role in program.roles:
-        for statement in role.body:
-            if isinstance(statement, Trigger):
-                early.add(statement.event)
-            elif isinstance(statement, Loop) and isinstance(statement.trip, Const):
-                early |= {inner.event for inner in walk(statement.body) if isinstance(inner, Trigger)}
+        early |= {trigger.event for trigger in _once(role.body)}
     return sum(event.slots * max(1, event.initial) for event in program.events if event.name in early)
+
+
+def _once(body: tuple[Statement, ...]) -> Iterator[Trigger]:
+    """Triggers outside all loops of variable count."""
+    for statement in body:
+        if isinstance(statement, Trigger):
+            yield statement
+        elif isinstance(statement, Loop) and isinstance(statement.trip, Const):
+            yield from _once(statement.body)
+        elif isinstance(statement, If):
+            yield from _once((*statement.then, *statement.orelse))
 
 
 @dataclass
 class _Shape:
     """What the expressions of a program ask of the bound: thresholds, factors, moduli, divisors."""
 
+    parameters: set[str]
+    own: dict[str, set[str]] = field(default_factory=dict)  # counter -> names in its loop's trip count
     offset: int = 0
     scale: int = 1
+    phases: int = 1  # stretches of iterations of one loop, each of a length that only the launch knows
     moduli: set[int] = field(default_factory=set)
     divisors: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
@@ -137,6 +151,17 @@ class _Shape:
             raise UnboundedError(f"the trip count {expr} is not a sum of counts and constants")
         else:
             self.offset += abs(constant)
+        # A count such as N − M, or N − t in a loop over t, is large only if N exceeds M or t by that much.
+        self.phases = max(self.phases, len(names_in(expr)))
+        self.visit(expr)
+
+    def condition(self, expr: IntExpr) -> None:
+        """A branch. One on a counter and a parameter cuts the loop in two stretches, unless the parameter is the loop's
+        own trip count, so that the cut lies at a fixed distance from its end."""
+        names = names_in(expr)
+        if not names <= self.parameters:
+            ends = set().union(*(self.own.get(name, set()) for name in names))
+            self.phases += len((names & self.parameters) - ends)
         self.visit(expr)
 
     def visit(self, expr: IntExpr) -> int:

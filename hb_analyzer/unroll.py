@@ -41,7 +41,7 @@ Env = dict[str, int]
 SlotKey = tuple[str, int]  # (event name, slot)
 
 NODE_LIMIT = 400_000  # over all trip counts of a program
-OUTSIDE = -1  # `tile` of a node outside the last top-level loop of its role
+OUTSIDE = -1  # `tile` of a node outside the tile loop
 
 
 class ModelError(ValueError):
@@ -105,7 +105,7 @@ class Unrolling:
     copies: dict[SlotKey, list[tuple[int, int]]] = field(default_factory=dict)  # (trigger count before it, access)
     settings: dict[SlotKey, list[Setting]] = field(default_factory=dict)  # without the initial ones
     stuck: list[Stuck] = field(default_factory=list)
-    crossing: bool = False  # an edge leads from a later iteration of a last top-level loop back to an earlier one
+    crossing: bool = False  # a barrier joins different tiles
     _meetings: dict[tuple[str, int], tuple[int, set[int]]] = field(default_factory=dict)
 
     def add(self, op: NodeOperation, role: int, iteration: tuple[int, ...], slot: int, tile: int) -> int:
@@ -192,7 +192,7 @@ class Unrolling:
         return tuple(self.values.items())
 
     def crosses_tiles(self) -> bool:
-        """Does any edge lead from a later iteration of a last top-level loop to an earlier one (or before the loop)?"""
+        """Does any edge lead from a later tile to an earlier one, or to what lies outside the tile loop?"""
         return self.crossing or any(
             self.tiles[p] > self.tiles[node] for node, preds in enumerate(self.preds) for p in preds
         )
@@ -245,9 +245,11 @@ def compile_expression(expr: IntExpr) -> Callable[[Env], int]:
 class Unroller:
     """Unrolls one program at any number of parameter values; compiled expressions are kept between runs."""
 
-    def __init__(self, program: Program, limit: int = NODE_LIMIT) -> None:
-        """``limit``: nodes over all runs of this object; more raises TooLargeError."""
+    def __init__(self, program: Program, tiles: str | None = None, limit: int = NODE_LIMIT) -> None:
+        """``tiles``: the parameter whose loops at the ends of the roles number the tiles of nodes.
+        ``limit``: nodes over all runs of this object; more raises TooLargeError."""
         self.program = program
+        self.tiles = tiles
         self.budget = limit
         self._compiled: dict[int, Callable[[Env], int]] = {}
         self._buffer_slots = {buffer.name: buffer.slots for buffer in program.buffers}
@@ -308,9 +310,10 @@ class _RoleWalk:
         self.meetings: dict[str, int] = {}
 
     def top(self, body: tuple[Statement, ...]) -> None:
-        if body and isinstance(body[-1], Loop):
+        last = body[-1] if body else None
+        if isinstance(last, Loop) and isinstance(last.trip, Name) and last.trip.name == self.unroller.tiles:
             self.block(body[:-1])
-            self.loop(body[-1], outermost=True)
+            self.loop(last, outermost=True)
         else:
             self.block(body)
 
