@@ -103,4 +103,10 @@ def golden(c: Context, update: bool = False, paper: bool = False, timing: str = 
     _reproduce("golden", *runs, update=update, paper=paper, results=results)
 
 
-namespace = Collection(*(_task(step) for step in STEPS.values()), all_, build, doctor, steps, golden)
+@task(help={"results": _HELP["results"]})
+def csv(c: Context, results: str = "") -> None:
+    """Every table of the results as results/csv/<step>-<table>.csv."""
+    _reproduce("csv", results=results)
+
+
+namespace = Collection(*(_task(step) for step in STEPS.values()), all_, build, csv, doctor, steps, golden)

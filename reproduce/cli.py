@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reproduce", description=__doc__, epilog=EPILOG)
-    commands = parser.add_subparsers(required=True, metavar="STEP | all | list | verify | golden | doctor")
+    commands = parser.add_subparsers(required=True, metavar="STEP | all | list | verify | golden | csv | doctor")
     for name, text in [(step.name, step.title) for step in STEPS.values()] + [("all", "every step, one after another")]:
         step = commands.add_parser(name, help=text, description=text, epilog=EPILOG)
         step.add_argument("--fresh", action="store_true", help="measure again what an earlier run has measured")
@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     reference.add_argument("--update", action="store_true")
     reference.add_argument("--paper", action="store_true", help="the profiles that the paper's own figures give")
     reference.add_argument("--timing", nargs="+", metavar="DIR", help="results folders of repeated runs on one machine")
+    _add(commands, "csv", _csv, "every table of the results as CSV")
     _add(commands, "doctor", _doctor, "what this machine has, and what it can therefore run")
     for each in commands.choices.values():
         each.add_argument("--results", metavar="DIR", help="where results go (default: $RESULTS, else results/)")
@@ -218,6 +219,16 @@ def _references(options: argparse.Namespace) -> list[tuple[Path, dict[str, Any]]
     path = golden.profile_path(runs[-1])
     previous = verify.load_reference(path) if path.exists() else None
     return [(path, golden.timing_reference(runs, previous))]
+
+
+def _csv(options: argparse.Namespace) -> int:
+    from reproduce import frames  # pandas takes half a second to import
+
+    folder = results_folder(options.results)
+    documents = [document for name in STEPS if (document := results.load(folder, name))]
+    for path in frames.write_csv(documents, folder / "csv"):
+        print(path)
+    return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -53,10 +53,10 @@ def test_requirements_are_installed_once_and_again_when_they_change(project: Pat
     for _ in range(2):
         assert run(project, "figure2", "--fresh").returncode == 0
     text = calls.read_text()
-    assert text.count("install --quiet -r") == 1 and text.count("-m invoke figure2 --fresh") == 2
+    assert text.count("install -qq -r") == 1 and text.count("-m invoke figure2 --fresh") == 2
     (project / "reproduce" / "requirements.txt").write_text("# changed\n")
     run(project, "figure2")
-    assert calls.read_text().count("install --quiet -r") == 2
+    assert calls.read_text().count("install -qq -r") == 2
 
 
 def test_no_network_says_what_to_do_and_is_tried_again(project: Path) -> None:
@@ -65,7 +65,7 @@ def test_no_network_says_what_to_do_and_is_tried_again(project: Path) -> None:
     assert done.returncode == 2 and "PIP_NO_INDEX=1 PIP_FIND_LINKS=/folder" in done.stderr
     assert "invoke" not in calls.read_text()
     run(project, "figure2")
-    assert calls.read_text().count("install --quiet -r") == 2
+    assert calls.read_text().count("install -qq -r") == 2
 
 
 def test_the_status_of_the_command_is_the_scripts(project: Path) -> None:
