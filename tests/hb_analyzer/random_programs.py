@@ -10,18 +10,20 @@ from programs import ring
 from hb_analyzer.model import (
     Access,
     Barrier,
+    BinOp,
     Buffer,
     Commit,
     Const,
     Drain,
     Event,
-    IntExpr,
+    If,
     Loop,
     Name,
     Parameter,
     Program,
     Role,
     Statement,
+    Step,
     Trigger,
     Wait,
 )
@@ -198,5 +200,74 @@ def _split(body: tuple[Statement, ...]) -> tuple[tuple[Statement, ...], ...]:
     return body[:position], loop.body, body[position + 1 :]
 
 
-def slot_of(expr: IntExpr) -> str:
-    return str(expr)
+def nested_program(random: Random, damage: bool = True) -> Program:
+    """A persistent kernel: a tile loop of T around a k loop of N, rings running on across tiles, staged epilogues."""
+    consumers = random.randint(1, 2)
+    stages = random.choice((1, 2, 2, 3))
+    slot = ring("it", stages)
+    names = ["p", *(f"c{i}" for i in range(consumers))]
+    buffers = [Buffer("tile", 64 * stages, 16, stages, SHAPE), Buffer("out", 64, 16, 1, SHAPE)]
+    events = [Event("full", stages), Event("empty", stages, consumers)]
+    guard = random.choice(("none", "first", "credit", "credit"))
+    own_query = random.random() < 0.4
+    producer: list[Statement] = []
+    inner: list[Statement] = [
+        Wait("empty", slot),
+        Access("tile", "w", slot, ends="event", event="full", event_slot=slot, proxy="async"),
+        Trigger("full", slot),
+        Step("it"),
+    ]
+    if guard != "none":
+        events.append(Event("stored", 1, consumers))
+        wait: Statement = Wait("stored")
+        producer.append(wait if guard == "credit" else If(BinOp(">", Name("t"), Const(0)), (wait,)))
+    if own_query:
+        buffers.append(Buffer("q", 32))
+        events += [Event("q_full"), Event("q_empty", 1, consumers)]
+        producer += [
+            Wait("q_empty"),
+            Access("q", "w", ends="event", event="q_full", proxy="async"),
+            Trigger("q_full"),
+        ]
+    producer.append(Loop("k", Name("N"), tuple(inner)))
+    roles: list[tuple[list[Statement], list[Statement], list[Statement]]] = [([], producer, inner)]
+    for c in range(consumers):
+        before: list[Statement] = [Trigger("empty", Const(s)) for s in range(stages)]
+        if guard == "credit":
+            before.append(Trigger("stored"))
+        use: list[Statement] = [Wait("full", slot), Access("tile", "r", slot, ends="group", proxy="async")]
+        tile: list[Statement] = []
+        if own_query:
+            before.append(Trigger("q_empty"))
+            tile.append(Wait("q_full"))
+            use.append(Access("q", "r", ends="group", proxy="async"))
+        use += [Commit(), Drain(random.choice((0, 0, 0, 1))), Trigger("empty", slot), Step("it")]
+        if random.random() < 0.15:
+            # look-ahead: release the last stage only after the loop
+            use[-2] = If(BinOp("<", BinOp("+", Name("k"), Const(1)), Name("N")), (Trigger("empty", slot),))
+        tile += [Loop("k", Name("N"), tuple(use)), Drain(0)]
+        if own_query:
+            tile.append(Trigger("q_empty"))
+        if consumers > 1 and random.random() < 0.8:
+            tile.append(_meeting(names, tuple(range(1, consumers + 1))))
+        rows = ((2 * c, 2 * c + 2),) if consumers > 1 else ()
+        tile += [Access("out", "w", region=rows), Access("out", "r", region=rows, proxy="async")]
+        if guard != "none":
+            tile.insert(len(tile) - (random.random() < 0.1), Trigger("stored"))
+        roles.append((before, tile, use))
+    if damage and random.random() < 0.4:
+        before, tile, _ = random.choice(roles)
+        place = random.choice((before, tile, tile)) or tile
+        index = random.randrange(len(place))
+        if random.random() < 0.5:
+            del place[index]
+        else:
+            place.insert(random.randint(0, len(place) - 1), place.pop(index))
+    built = tuple(
+        Role(name, (*before, Loop("t", Name("T"), tuple(tile))))
+        for name, (before, tile, _) in zip(names, roles, strict=True)
+    )
+    tiles = random.choice((None, None, 1, 2))
+    return Program(
+        "nested", tuple(buffers), tuple(events), built, (Parameter("T", 0, tiles), Parameter("N", random.randint(0, 1)))
+    )
