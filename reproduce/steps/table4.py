@@ -98,8 +98,7 @@ def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]
         record = records.get(f"shared_memory.{number}", missing)
         cells = {"bytes": record.cell("bytes", item["paper_bytes"])}
         kernel = "1P3C, no barrier" if item["kernel"].endswith("_nobarrier") else "1P3C"
-        refused = record.values.get("bytes") == claims["shared_memory"][0]["paper_bytes"]
-        notes = tuple(str(record.values.get("refusals") or "").splitlines()) if refused else ()
+        notes = _told(record, without=records.get("shared_memory.3", missing)) if item["how"] == "sala" else ()
         memory.append(Row(str(number), f"{item['config']} ({kernel})", cells, str(item["paper_bytes"]), notes))
     for number, item in enumerate(claims["safety"], 1):
         record = records.get(f"safety.{number}", missing)
@@ -128,6 +127,17 @@ def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]
             tuple(safety),
         ),
     )
+
+
+def _told(record: Record, without: Record) -> tuple[str, ...]:
+    """Refusals of this kernel that the kernel with the barrier does not have: what the missing barrier costs."""
+
+    def refusals(each: Record) -> dict[str, str]:
+        lines = str(each.values.get("refusals") or "").splitlines()
+        return {line.split(" stay apart ")[0]: line for line in lines}
+
+    usual = refusals(without)
+    return tuple(line for pair, line in refusals(record).items() if pair not in usual)
 
 
 def _printed(item: dict[str, Any]) -> str:
