@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reproduce.doctor import Check
     from reproduce.step import Measurement, Step
 
-PLAIN_WIDTH = 180  # of pipes and CI logs, where nothing says how wide a line may be
+PLAIN_WIDTH = 200  # of pipes and CI logs, where nothing says how wide a line may be
 
 _STYLES = {EQUAL: "green", DIFFERS: "bold red", NO_RUN: "bold red", FAILED: "bold red", NOT_MEASURED: "yellow"}
 
@@ -76,7 +76,8 @@ def show_table(table: Table, to: Console) -> None:
     rich = RichTable(title=table.title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
     rich.add_column("", no_wrap=True)
     for column in table.columns:
-        rich.add_column(Text(_heading(column)), justify="left" if column.kind == "text" else "right")
+        text = column.kind == "text"
+        rich.add_column(Text(_heading(column)), justify="left" if text else "right", no_wrap=text)
     rich.add_column("paper", no_wrap=True)
     rich.add_column("verdict", no_wrap=True)
     for row in table.rows:
