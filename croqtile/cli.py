@@ -166,7 +166,8 @@ def _report(diagnostics: Iterable[Diagnostic]) -> None:
     from croqtile.diagnostics import render
 
     listed = list(diagnostics)
-    files = {place.span.file for d in listed for place in (d, *d.notes) if place.span is not None}
+    spans = [*(d.span for d in listed), *(note.span for d in listed for note in d.notes)]
+    files = {span.file for span in spans if span is not None}
     sys.stderr.write(render(listed, {file: _text(file) for file in files}))
 
 

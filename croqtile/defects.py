@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from croqtile import diagnostics as diag
@@ -9,76 +10,106 @@ from croqtile import ir
 from hb_analyzer import model
 from hb_analyzer.report import Defect, Report, Site
 
-_CLASSES = {
-    "deadlock": diag.Deadlock,
-    "overrun": diag.EventOverrun,
-    "race": diag.SharedMemoryRace,
-    "arrivals": diag.ArrivalMismatch,
-}
-
 
 def describe_defects(
     report: Report, spans: Mapping[str, ir.Span], program: model.Program
 ) -> tuple[diag.Diagnostic, ...]:
-    """One diagnostic per defect, most fundamental first: what deadlocks also shows as other things."""
+    """One diagnostic per defect, most fundamental first: what deadlocks also shows as other things.
+
+    A defect is an error, unless the analysis could not follow the whole program: then it may be imagined, and is a
+    warning.
+    """
     defects = (*report.deadlocks, *report.overruns, *report.races, *report.arrivals)
     return tuple(_describe(defect, spans, program) for defect in defects)
 
 
 def _describe(defect: Defect, spans: Mapping[str, ir.Span], program: model.Program) -> diag.Diagnostic:
     first, second = (_span(site, spans) for site in (defect.first, defect.second))
-    released = _early_release(defect, program, spans)
-    when = ", ".join(f"{name} = {value}" for name, value in defect.parameters)
-    text = defect.why + (f" (at {when})" if when else "")
-    notes = []
-    if released is not None and defect.first is not None:
-        trigger, read = released
-        if second is not None and first is not None:
-            other = second if read == first else first
-            notes.append(diag.Note(other, "this overwrites it"))
-        notes.append(diag.Note(read, "the read is issued here and still runs"))
-        return diag.OperandReleased(
-            trigger, notes=tuple(notes), buffer=defect.buffer or "", event=_event_at(trigger, program)
+    notes: tuple[diag.Note, ...] = ()
+    if second is not None and second != first and defect.second is not None:
+        notes = (diag.Note(second, _brief(defect.second)),)
+    doubt = _doubt(defect, program)
+    if doubt is not None and defect.kind != "arrivals":
+        return diag.PossibleDefect(
+            first or second, notes=notes, kind=_KINDS[defect.kind], why=_why(defect), reason=doubt
         )
-    if second is not None and defect.second is not None:
-        notes.append(diag.Note(second, str(defect.second).split(" (")[0]))
-    return _CLASSES[defect.kind](first or second, notes=tuple(notes), why=text)
+    released = _early_release(defect, program, spans)
+    if released is not None:
+        trigger, event, read, write = released
+        places = (diag.Note(read, "the read is issued here and still runs"), diag.Note(write, "this overwrites it"))
+        return diag.OperandReleased(trigger, notes=places, buffer=defect.buffer or "", event=event)
+    if defect.kind == "deadlock":
+        return diag.Deadlock(first or second, notes=notes, why=_why(defect))
+    if defect.kind == "overrun":
+        return diag.EventOverrun(first or second, notes=notes, why=_why(defect))
+    if defect.kind == "race":
+        return diag.SharedMemoryRace(first or second, notes=notes, why=_why(defect))
+    return diag.ArrivalMismatch(first or second, notes=notes, why=_why(defect))
+
+
+_KINDS = {"deadlock": "deadlock", "overrun": "event overrun", "race": "race in shared memory"}
+
+
+def _why(defect: Defect) -> str:
+    when = ", ".join(f"{name} = {value}" for name, value in defect.parameters)
+    suffix = f" (with {when})" if when else ""
+    if defect.kind == "race" and defect.first is not None and defect.second is not None:
+        return f"nothing orders {_brief(defect.first)} and {_brief(defect.second)}{suffix}"
+    return re.sub(r" \([^()]*:\d+:\d+\)", "", defect.why) + suffix
+
+
+def _brief(site: Site) -> str:
+    """A site without its place, which the caret shows."""
+    iteration = f" in iteration {', '.join(map(str, site.iteration))}" if site.iteration else ""
+    return f"'{site.label}' of {site.role}{iteration}"
 
 
 def _span(site: Site | None, spans: Mapping[str, ir.Span]) -> ir.Span | None:
     return spans.get(site.where) if site is not None and site.where is not None else None
 
 
+def _doubt(defect: Defect, program: model.Program) -> str | None:
+    """Why a defect may be imagined: code that the analysis cannot follow, or counts whose relation it does not know."""
+    for role in program.roles:
+        for statement in _flat(role.body):
+            if not isinstance(statement, model.Opaque):
+                continue
+            if statement.events or not statement.buffers or defect.buffer in statement.buffers:
+                return f"the analysis cannot follow {statement.reason}"
+    names = {name for name, _ in defect.parameters}
+    for assumption in program.assumptions:
+        if sum(f"`{name}`" in assumption for name in names) > 1:
+            return assumption
+    return None
+
+
 def _early_release(
     defect: Defect, program: model.Program, spans: Mapping[str, ir.Span]
-) -> tuple[ir.Span, ir.Span] | None:
-    """For a race of a matrix instruction's read with a copy: the trigger that lets the copy start, and the read.
+) -> tuple[ir.Span, str, ir.Span, ir.Span] | None:
+    """For a race of a matrix instruction's read with a copy: the trigger that lets the copy start, its event, the read
+    and the write.
 
     That is the first trigger after the read, in the reader's code, of an event that the copying role waits for.
     """
     if defect.kind != "race":
         return None
+    bodies = {role.name: list(_flat(role.body)) for role in program.roles}
     for site, other in ((defect.first, defect.second), (defect.second, defect.first)):
         if site is None or other is None or site.role == other.role:
             continue
-        bodies = {role.name: list(_flat(role.body)) for role in program.roles}
-        reader, writer = bodies.get(site.role, []), bodies.get(other.role, [])
-        waited = {s.event for s in writer if isinstance(s, model.Wait)}
-        for position, access in enumerate(reader):
-            if isinstance(access, model.Access) and access.where == site.where and access.ends == "group":
-                for later in reader[position:]:
-                    if isinstance(later, model.Trigger) and later.event in waited:
-                        trigger, read = spans.get(later.where or ""), spans.get(access.where or "")
-                        return (trigger, read) if trigger is not None and read is not None else None
+        reader = bodies.get(site.role, [])
+        waited = {s.event for s in bodies.get(other.role, []) if isinstance(s, model.Wait)}
+        read, write = _span(site, spans), _span(other, spans)
+        reads = [s for s in reader if isinstance(s, model.Access) and s.where == site.where and s.ends == "group"]
+        if not reads or read is None or write is None:
+            continue
+        for later in reader[reader.index(reads[0]) :]:
+            if isinstance(later, model.Drain):
+                break  # the read is awaited before anything is released
+            trigger = spans.get(later.where or "") if isinstance(later, model.Trigger) else None
+            if trigger is not None and isinstance(later, model.Trigger) and later.event in waited:
+                return trigger, later.label.removeprefix("trigger "), read, write
     return None
-
-
-def _event_at(trigger: ir.Span, program: model.Program) -> str:
-    for role in program.roles:
-        for statement in _flat(role.body):
-            if isinstance(statement, model.Trigger) and statement.where == str(trigger):
-                return statement.label.removeprefix("trigger ")
-    return ""
 
 
 def _flat(body: tuple[model.Statement, ...]) -> Iterator[model.Statement]:

@@ -22,6 +22,7 @@ _INK, _FAINT, _GRID = "#22303c", "#6b7a86", "#e3e8ec"
 
 _PANEL_WIDTH, _PLOT_HEIGHT = 380, 440
 _MARGIN, _AXIS, _HEAD, _FOOT = 28, 62, 92, 64
+_NOTCH = 10  # marks between the slots of a buffer, at both edges
 _BANDS = ("before the loop", "main loop", "after the loop")
 _BAND_WIDTHS = (0.2, 0.42, 0.38)
 
@@ -48,7 +49,7 @@ def _kernel(analysis: Analysis, width: int) -> str:
     times = lifetimes(analysis.program)
     top = max(apart.size, overlaid.size, 1)
     saved = apart.size - overlaid.size
-    percent = f", {100 * saved / apart.size:.0f} % less" if saved else ""
+    percent = f", {100 * saved / apart.size:.3g} % less" if saved else ""
     parts = [
         _text(_MARGIN, 34, analysis.kernel.name, size=20, weight="bold"),
         _text(_MARGIN, 56, f"{_kib(apart.size)} → {_kib(overlaid.size)} of shared memory per block{percent}", size=13),
@@ -92,7 +93,7 @@ def _panel(
     if top > smem.BLOCK_LIMIT:
         y = bottom - smem.BLOCK_LIMIT * scale
         parts.append(_line(x, y, x + _PANEL_WIDTH, y, "#c0392b", dash="6 3"))
-        parts.append(_text(x + _PANEL_WIDTH, y - 5, "limit of a block", 10, anchor="end", colour="#c0392b"))
+        parts.append(_text(x + 4, y - 5, "limit of a block", 10, colour="#c0392b"))
     parts.append(_line(x, bottom, x + _PANEL_WIDTH, bottom, _FAINT))
     parts.append(_line(x, _HEAD, x, bottom, _FAINT))
     parts.append(_text(x + _PANEL_WIDTH, bottom + 36, "time (program order) →", 10, anchor="end", colour=_FAINT))
@@ -112,7 +113,8 @@ def _buffer(box: _Box, name: str, slots: int, size: int, offset: int, colour: st
     ]
     for slot in range(1, slots):
         y = box.y + box.height * slot / slots
-        parts.append(_line(box.x, y, box.x + box.width, y, _INK, dash="2 3", opacity=0.35))
+        for edge in (box.x, box.x + box.width - _NOTCH):
+            parts.append(_line(edge, y, edge + _NOTCH, y, _INK, opacity=0.45))
     middle, y = box.x + box.width / 2, box.y + box.height / 2
     count = f"{slots} × " if slots > 1 else ""
     label, detail = name, f"{count}{_kib(size // slots)}"
