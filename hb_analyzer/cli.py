@@ -155,8 +155,13 @@ def comparison(analyses: Sequence[PatternAnalysis]) -> str:
         report = analysis.report
         saved = report.baseline - report.placement.size
         overlapping = sum(verdict.overlap for verdict in report.verdicts)
-        kinds = ("deadlocks", "overruns", "races", "arrivals")
-        found = ", ".join(f"{len(getattr(report, kind))} {kind}" for kind in kinds if getattr(report, kind))
+        counts = {
+            "deadlock": len(report.deadlocks),
+            "overrun": len(report.overruns),
+            "race": len(report.races),
+            "arrival count": len(report.arrivals),
+        }
+        found = ", ".join(f"{count} {kind}{'s' * (count > 1)}" for kind, count in counts.items() if count)
         unmet = unmet_expectations(analysis)
         rows.append(
             (

@@ -1,8 +1,8 @@
 """Compare a report with what the author of a pattern file expects of it (its ``expect`` object).
 
 Keys, all optional: ``smem_baseline`` and ``smem_optimized`` (bytes); ``overlaps`` (exactly the pairs that may
-overlap); ``kinds`` (``[a, b, kind]`` of refused pairs); ``races``, ``overruns`` (names of the buffers, of the events
-concerned; none where absent); ``deadlock`` (default false); ``no_acyclic`` (the same for the ablation).
+overlap); ``kinds`` (``[a, b, kind]`` of refused pairs); ``races``, ``overruns``, ``arrivals`` (names of the buffers or
+events concerned; none where absent); ``deadlock`` (default false); ``no_acyclic`` (the same for the ablation).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def unmet_expectations(analysis: PatternAnalysis) -> list[str] | None:
     if not isinstance(expect, Mapping):
         return None
     found = _facts(analysis)
-    wanted = {"races": [], "overruns": [], "deadlock": False, **expect}
+    wanted = {"races": [], "overruns": [], "arrivals": [], "deadlock": False, **expect}
     wanted.pop("no_acyclic", None)
     if analysis.ablation:
         found = {key: value for key, value in found.items() if key in expect}
@@ -53,6 +53,7 @@ def _facts(analysis: PatternAnalysis) -> dict[str, Any]:
         "kinds": [[v.a, v.b, v.kind] for v in report.verdicts if not v.overlap],
         "races": sorted({defect.buffer or "?" for defect in report.races}),
         "overruns": sorted({defect.event or "?" for defect in report.overruns}),
+        "arrivals": sorted({defect.event or "?" for defect in report.arrivals}),
         "deadlock": bool(report.deadlocks),
     }
 

@@ -46,7 +46,7 @@ def to_program(
         first = roles[0]
         notes = tuple(Opaque(why, (buffer,)) for buffer, why in sorted(inference.unknown.items()))
         roles = (replace(first, body=(*notes, *first.body)), *roles[1:])
-    parameters = (*pattern.parameters, HULL_PARAMETER)
+    parameters = pattern.parameters if pattern.marked else (*pattern.parameters, HULL_PARAMETER)
     used = frozenset().union(*(_names(role.body) for role in roles))
     return Program(
         name=pattern.kernel,
