@@ -177,45 +177,85 @@ def _best_fit(blocks: Mapping[str, Block], neighbours: Neighbours) -> dict[str, 
 
 
 class _Search:
-    """Branch and bound over the blocks in the order of their offsets."""
+    """Branch and bound over the blocks in the order of their offsets, which is one-machine scheduling of every clique.
+
+    A block's *floor* is the aligned top of its placed neighbours. The next block always goes to its floor; nothing may
+    be left behind that would fit below it (it could be pushed down later, so those placements are not needed).
+    """
 
     def __init__(self, blocks: Mapping[str, Block], neighbours: Neighbours, best: dict[str, int], bound: int) -> None:
-        self.blocks = blocks
-        self.neighbours = neighbours
+        self.names = sorted(blocks, key=lambda name: (-blocks[name][0], name))
+        self.sizes = [blocks[name][0] for name in self.names]
+        self.alignments = [blocks[name][1] for name in self.names]
+        self.neighbours = [{self.names.index(other) for other in neighbours[name]} for name in self.names]
+        self.cliques = _maximal_cliques(self.neighbours)
         self.best = best
         self.peak = _peak(blocks, best)
         self.bound = bound
         self.budget = _SEARCH_BUDGET
-        self.seen: dict[tuple[tuple[str, int], ...], int] = {}  # open state -> lowest peak it was reached with
+        self.seen: dict[tuple[int, ...], int] = {}  # open state -> lowest peak it was reached with
 
     def run(self) -> bool:
         """Improves ``best``; true if no smaller peak exists."""
-        self._extend({}, dict.fromkeys(self.blocks, 0), 0, 0)
+        self._extend({}, dict.fromkeys(range(len(self.names)), 0), 0, 0)
         return self.budget > 0 or self.peak == self.bound
 
-    def _extend(self, offsets: dict[str, int], floors: dict[str, int], low: int, peak: int) -> None:
-        """Places the rest in every order. ``floors``: of each block not yet placed, the aligned top of its placed
-        neighbours; ``low``: the last offset used; ``peak``: of what is placed."""
+    def _extend(self, offsets: dict[int, int], floors: dict[int, int], low: int, peak: int) -> None:
+        """``floors``: of the blocks not yet placed; ``low``: the last offset used; ``peak``: of what is placed."""
         if self.peak == self.bound or self.budget <= 0:
             return
         self.budget -= 1
         if not floors:
-            self.peak, self.best = peak, offsets
+            self.peak, self.best = peak, {self.names[block]: offset for block, offset in offsets.items()}
             return
-        # The past matters only through its peak and these floors; a floor below `low` must be raised before use.
-        state = tuple((name, floor if floor >= low else -1) for name, floor in floors.items())
-        if self.seen.get(state, self.peak) <= peak:
+        # The past matters only through its peak and these floors; one below `low` must be raised before it is used.
+        state = tuple(
+            -2 if block not in floors else -1 if floors[block] < low else floors[block]
+            for block in range(len(self.names))
+        )
+        if self.seen.get(state, self.peak) <= peak or self._least_peak(floors, low) >= self.peak:
             return
         self.seen[state] = peak
-        for name in sorted(floors, key=lambda n: (floors[n], -self.blocks[n][0], n)):
-            offset = floors[name]
-            top = offset + self.blocks[name][0]
-            if offset < low or top >= self.peak:
-                continue
-            rest = {
-                other: max(floor, align_up(top, self.blocks[other][1])) if other in self.neighbours[name] else floor
-                for other, floor in floors.items()
-                if other != name
-            }
-            if all(floor + self.blocks[other][0] < self.peak for other, floor in rest.items()):
-                self._extend({**offsets, name: offset}, rest, offset, max(peak, top))
+        sizes = self.sizes
+        # Any block placed at or above this would leave another one behind that fits below it.
+        ceiling = min(floor + sizes[block] for block, floor in floors.items())
+        for block in sorted(floors, key=lambda b: (floors[b], -sizes[b])):
+            offset = floors[block]
+            top = offset + sizes[block]
+            if low <= offset and top < self.peak and (offset < ceiling or sizes[block] == 0):
+                rest = {
+                    other: max(floor, align_up(top, self.alignments[other]))
+                    if other in self.neighbours[block]
+                    else floor
+                    for other, floor in floors.items()
+                    if other != block
+                }
+                self._extend({**offsets, block: offset}, rest, offset, max(peak, top))
+
+    def _least_peak(self, floors: dict[int, int], low: int) -> int:
+        """A lower bound of the tops of the blocks not yet placed: each clique stacked in the order of its floors."""
+        least = 0
+        for clique in self.cliques:
+            end = low
+            for floor, size in sorted((floors[block], self.sizes[block]) for block in clique if block in floors):
+                end = max(end, floor) + size
+            least = max(least, end)
+        return least
+
+
+def _maximal_cliques(neighbours: list[set[int]]) -> list[list[int]]:
+    """All maximal cliques (Bron and Kerbosch with pivoting)."""
+    cliques: list[list[int]] = []
+
+    def expand(clique: list[int], candidates: set[int], excluded: set[int]) -> None:
+        if not candidates and not excluded:
+            cliques.append(clique)
+            return
+        pivot = max(candidates | excluded, key=lambda block: len(neighbours[block] & candidates))
+        for block in sorted(candidates - neighbours[pivot]):
+            expand([*clique, block], candidates & neighbours[block], excluded & neighbours[block])
+            candidates = candidates - {block}
+            excluded = excluded | {block}
+
+    expand([], set(range(len(neighbours))), set())
+    return cliques
