@@ -7,6 +7,7 @@ with all of them.
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -49,7 +50,7 @@ class _Record:
 
     def __init__(self, *values: object, **named: object) -> None:
         fields = dict(zip(self._names, values, strict=False), **named)
-        missing = [name for name in self._names if name not in fields]
+        missing = [name for name in self._names if name not in fields and not hasattr(type(self), name)]
         if missing or len(values) > len(self._names):
             raise TypeError(f"{type(self).__name__} takes {', '.join(self._names)}")
         vars(self).update(fields)
@@ -75,12 +76,24 @@ class Diagnostic(_Record):
 
     @property
     def message(self) -> str:
-        return self.template.format(**vars(self))
+        return _PLURAL.vformat(self.template, (), vars(self))
 
     @property
     def details(self) -> tuple[str, ...]:
         """Lines to print after the message, its place and its notes."""
         return ()
+
+
+class _Plural(string.Formatter):
+    """``{count:bound}`` gives "1 bound" or "2 bounds"."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, int) and format_spec.isalpha():
+            return f"{value} {format_spec}{'s' * (value != 1)}"
+        return str(format(value, format_spec))
+
+
+_PLURAL = _Plural()
 
 
 class CompileError(Exception):
@@ -265,11 +278,11 @@ class Unbounded(Diagnostic):
 
 
 class WrongRank(Diagnostic):
-    template = "{what} has {rank} dimension(s), but {found} {noun}"
+    template = "{what} has {rank:dimension}, but {who} {found}"
     what: str
     rank: int
     found: int
-    noun: str = "indices are given"
+    who: str
 
 
 class ElementOutsideApply(Diagnostic):
@@ -389,6 +402,16 @@ class ArrivalMismatch(Diagnostic):
     why: str
 
 
+class PossibleDefect(Diagnostic):
+    """A defect that may only come from what the analysis could not follow."""
+
+    template = "possible {kind}: {why}; not certain, because {reason}"
+    severity = "warning"
+    kind: str
+    why: str
+    reason: str
+
+
 class OperandReleased(Diagnostic):
     template = "operand '{buffer}' released while still read: this trigger of '{event}' lets it be overwritten"
     buffer: str
@@ -453,13 +476,13 @@ class WrongLevel(Diagnostic):
 
 
 class WrongBoundCount(Diagnostic):
-    template = "{names} name(s), but {extents} bound(s)"
+    template = "{names:name}, but {extents:bound}"
     names: int
     extents: int
 
 
 class TooManyDimensions(Diagnostic):
-    template = "{what} has at most {limit} dimension(s), not {found}"
+    template = "{what} has at most {limit:dimension}, not {found}"
     what: str
     limit: int
     found: int

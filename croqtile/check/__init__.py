@@ -32,9 +32,10 @@ def check(function: ast.Function) -> ir.Kernel:
         with ctx.recovering():
             deferred()
     replaced = matrix.finish(ctx)
-    roles.barriers(ctx)
-    events.events(ctx)
-    structure.private_reads(ctx, body)
+    if not ctx.diagnostics:  # what an erroneous statement would have done is unknown
+        roles.barriers(ctx)
+        events.events(ctx)
+        structure.private_reads(ctx, body)
     if ctx.diagnostics:
         raise CompileError(sorted(ctx.diagnostics, key=lambda d: (d.span.line, d.span.column) if d.span else (0, 0)))
     assert ctx.warpgroup is not None

@@ -76,6 +76,13 @@ def integer(ctx: Context, expr: ast.Expr) -> ir.Expr:
     return value.expr
 
 
+def extent(ctx: Context, expr: ast.Expr) -> ir.Expr:
+    """A trip count or grid extent. If it is wrong, that is reported and the check goes on with some other one."""
+    with ctx.recovering():
+        return integer(ctx, expr)
+    return fold.ONE
+
+
 def constant(ctx: Context, expr: ast.Expr, what: str, minimum: int | None = 1) -> int:
     """An integer known at compile time. ``what`` names it in messages."""
     value = integer(ctx, expr)
@@ -221,7 +228,7 @@ def _element(ctx: Context, expr: ast.Method) -> Value:
     if not isinstance(tensor, ir.Tensor) or any(dim.levels or not dim.kept for dim in binding.view.dims):
         fail(diag.WrongKind(expr.base.span, "a fragment or a tensor", f"'{name}' is neither; a tile needs subspan"))
     if len(indices) != len(tensor.dims):
-        fail(diag.WrongRank(expr.span, f"'{name}'", len(tensor.dims), len(indices)))
+        fail(diag.WrongRank(expr.span, f"'{name}'", len(tensor.dims), len(indices), "at gives"))
     return Value(ir.TensorElement(tensor, indices), scalar_type(tensor.elem))
 
 
@@ -232,7 +239,7 @@ def _check_own_element(ctx: Context, expr: ast.Method, fragment: ir.Fragment, in
     target, parameters = ctx.applying
     rank = 1 if fragment.cols is None else 2
     if len(indices) != rank:
-        fail(diag.WrongRank(expr.span, f"'{fragment.name}'", rank, len(indices)))
+        fail(diag.WrongRank(expr.span, f"'{fragment.name}'", rank, len(indices), "at gives"))
     if indices != tuple(ir.Var(symbol) for symbol in parameters[:rank]):
         if rank > len(parameters):
             fail(diag.MatrixElementInVector(expr.span, fragment.name, target.name))

@@ -18,7 +18,7 @@ def _apply(ctx: Context, tree: ast.FragApply) -> ir.FragApply:
     target = matrix.fragment(ctx, tree.fragment)
     rank = 1 if target.cols is None else 2
     if len(tree.indices) != rank:
-        fail(diag.WrongRank(tree.indices[-1].span, f"'{target.name}'", rank, len(tree.indices), "indices are named"))
+        fail(diag.WrongRank(tree.indices[-1].span, f"'{target.name}'", rank, len(tree.indices), "the function names"))
     indices: list[ir.Symbol] = []
     with ctx.nested():
         for axis, name in enumerate(tree.indices):

@@ -96,7 +96,7 @@ def _rows_and_columns(tile: ir.View, span: ir.Span) -> tuple[int, int]:
     extents = views.constant_extents(tile, span, "a tile")
     kept = [number for number, dim in enumerate(tile.dims) if dim.kept]
     if len(extents) != 2:
-        fail(diag.WrongRank(span, "a tile of matrix instructions", 2, len(extents), "are here"))
+        fail(diag.WrongRank(span, "a tile of matrix instructions", 2, len(extents), "this has"))
     if kept != [len(tile.dims) - 2, len(tile.dims) - 1]:
         fail(diag.WrongKind(span, "rows and columns of a buffer", "other dimensions lie between those of this tile"))
     return extents[0], extents[1]
@@ -224,7 +224,7 @@ def finish(ctx: Context) -> dict[object, object]:
         if draft in ctx.shapes:
             rows, cols = ctx.shapes[draft]
             completed[draft] = dataclasses.replace(draft, rows=rows, cols=cols)
-        else:
+        elif not ctx.diagnostics:
             ctx.report(diag.AccumulatorUnused(draft.span, draft.name))
     for symbol, (target, axis) in ctx.lambda_bounds.items():
         extents = ctx.shapes.get(target, (target.rows, target.cols))

@@ -39,8 +39,7 @@ def _role(ctx: Context, statement: ast.InThreads, owners: dict[tuple[int, int], 
         for t in range(128) if thread is None else (thread,):
             if (p, t) in owners:
                 note = diag.Note(owners[p, t], "the other role is here")
-                ctx.report(diag.OverlappingRoles(statement.condition.span, t, p, notes=(note,)))
-                break
+                fail(diag.OverlappingRoles(statement.condition.span, t, p, notes=(note,)))
             owners[p, t] = statement.condition.span
     from croqtile.check.structure import assignments
 

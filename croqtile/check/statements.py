@@ -54,6 +54,8 @@ def word(statement: ast.Stmt) -> str:
     """What messages call a statement."""
     if isinstance(statement, ast.Copy) and statement.event is not None:
         return "'tma.copy.async'"
+    if isinstance(statement, ast.InThreads) and statement.asynchronous:
+        return "'inthreads.async'"
     if isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.MmaFill, ast.MmaLoad)):
         return "'mma.fill'" if isinstance(statement.value, ast.MmaFill) else "'mma.load'"
     return _WORDS.get(type(statement), "a definition")
@@ -104,7 +106,7 @@ def _role_statement(ctx: Context, statement: ast.Stmt) -> list[ir.Stmt]:
         return []
     where = {
         ast.Parallel: "cannot stand in a role",
-        ast.InThreads: "with .async cannot stand in another role",
+        ast.InThreads: "cannot stand in another role",
         ast.LaunchBounds: "must stand directly in the grid, outside roles",
     }.get(type(statement), "must be declared outside roles, for all of them")
     fail(diag.NotHere(statement.span, word(statement), where))
@@ -247,7 +249,7 @@ def foreach(ctx: Context, statement: ast.ForEach, body: Body) -> list[ir.Stmt]:
     """A counted loop; several counters are nested loops, the first outermost."""
     if len(statement.counters) != len(statement.extents):
         fail(diag.WrongBoundCount(statement.span, len(statement.counters), len(statement.extents)))
-    extents = [expressions.integer(ctx, extent) for extent in statement.extents]
+    extents = [expressions.extent(ctx, extent) for extent in statement.extents]
     uneven = [e for e, x in zip(statement.extents, extents, strict=True) if expressions.divergent(ctx, x)]
     divergent = uneven[0].span if uneven else ctx.place.divergent
     with ctx.nested(divergent=divergent):
@@ -264,7 +266,7 @@ def foreach(ctx: Context, statement: ast.ForEach, body: Body) -> list[ir.Stmt]:
 
 def branch(ctx: Context, statement: ast.If, body: Body) -> list[ir.Stmt]:
     """``if``. A constant condition leaves one side only; one on the warpgroup number tells who comes where."""
-    condition = expressions.integer(ctx, statement.condition)
+    condition = expressions.extent(ctx, statement.condition)
     number = fold.integer(condition)
     if number is not None:
         with ctx.nested():

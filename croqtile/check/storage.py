@@ -26,7 +26,7 @@ def shared(ctx: Context, statement: ast.SharedBuffers | ast.SharedEvents) -> Non
     what = "an extent of a shared buffer"
     shape = tuple(expressions.constant(ctx, extent, what) for extent in statement.shape)
     if not shape:
-        fail(diag.WrongRank(statement.span, "a shared buffer", 1, 0, "extents are given"))
+        fail(diag.WrongRank(statement.span, "a shared buffer", 1, 0, "its shape gives"))
     for item in statement.items:
         with ctx.recovering():
             count = 1 if item.count is None else expressions.constant(ctx, item.count, "the number of buffers")

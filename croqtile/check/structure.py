@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable
 
@@ -18,6 +19,7 @@ def function(ctx: Context, tree: ast.Function) -> tuple[ir.Stmt, ...]:
         ctx.report(diag.BadResult(tree.result.span, tree.result.name))
     ctx.assigned = assignments(tree.body, into_roles=True)
     ctx.assigned_outside = assignments(tree.body)
+    _dimensions(ctx, tree)
     for parameter in tree.parameters:
         with ctx.recovering():
             _parameter(ctx, parameter)
@@ -25,6 +27,8 @@ def function(ctx: Context, tree: ast.Function) -> tuple[ir.Stmt, ...]:
     for statement in tree.body:
         with ctx.recovering():
             body += _function_level(ctx, statement)
+    if ctx.diagnostics:
+        return tuple(body)
     if ctx.grid_span is None:
         ctx.report(diag.MissingLevel(tree.name.span, f"'{tree.name.name}'", "parallel … : block"))
     elif ctx.warpgroup is None:
@@ -47,20 +51,26 @@ def assignments(body: Iterable[ast.Stmt], into_roles: bool = False) -> Counter[s
     return count
 
 
+def _dimensions(ctx: Context, tree: ast.Function) -> None:
+    """A dimension that is just a name is symbolic, and known to all parameters."""
+    for parameter in tree.parameters:
+        for extent in parameter.shape or ():
+            if isinstance(extent, ast.Name) and extent.name not in (*ctx.dims, "_"):
+                symbol = ir.Symbol(extent.name, ir.SymbolKind.DIM, ctx.cname(extent.name), span=extent.span)
+                ctx.bind(extent.name, ScalarName(symbol, None, extent.span))
+                ctx.dims[extent.name] = symbol
+
+
 def _parameter(ctx: Context, parameter: ast.Parameter) -> None:
-    ctx.bind(parameter.name.name, Poison(parameter.name.span)) if parameter.name.name not in ctx.scope.names else None
+    if parameter.name.name not in ctx.scope.names:
+        ctx.bind(parameter.name.name, Poison(parameter.name.span))
     if not parameter.shape:
         fail(diag.BadParameter(parameter.span, parameter.name.name))
     elem = element(parameter.elem)
     dims: list[ir.Expr] = []
     for extent in parameter.shape:
-        if isinstance(extent, ast.Name) and extent.name != "_":
-            name = extent.name
-            if name not in ctx.dims:
-                symbol = ir.Symbol(name, ir.SymbolKind.DIM, ctx.cname(name), span=extent.span)
-                ctx.declare(name, ScalarName(symbol, None, extent.span))
-                ctx.dims[name] = symbol
-            dims.append(ir.Var(ctx.dims[name]))
+        if isinstance(extent, ast.Name) and extent.name in ctx.dims:
+            dims.append(ir.Var(ctx.dims[extent.name]))
         else:
             dims.append(ir.IntLit(expressions.constant(ctx, extent, "a dimension that is not just a name")))
     tensor = ir.Tensor(ctx.cname(parameter.name.name), elem, tuple(dims), parameter.name.span)
@@ -122,10 +132,11 @@ def _grid(ctx: Context, statement: ast.Parallel, first: ast.Bound, rest: tuple[a
     if len(first.counters) > 3:
         fail(diag.TooManyDimensions(first.span, "a grid", 3, len(first.counters)))
     ctx.grid_span, ctx.asynchronous = statement.span, statement.asynchronous
-    extents = [expressions.integer(ctx, extent) for extent in first.extents]
+    extents = [expressions.extent(ctx, extent) for extent in first.extents]
     with ctx.nested(level="block"):
         for counter, extent in zip(first.counters, extents, strict=True):
-            ctx.grid.append(_counter(ctx, counter, ir.SymbolKind.GRID, extent))
+            with ctx.recovering():
+                ctx.grid.append(_counter(ctx, counter, ir.SymbolKind.GRID, extent))
         return _bounds(ctx, statement, rest)
 
 
@@ -186,15 +197,34 @@ def _counter(
 def _body(ctx: Context, statement: ast.Parallel) -> list[ir.Stmt]:
     """The body below the innermost bound."""
     if ctx.place.level == "group":
-        nested = [s for s in statement.body if isinstance(s, ast.Parallel)]
-        if nested and len(statement.body) == len(nested) == 1:
-            return parallel(ctx, nested[0])  # parallel p : group-4 { parallel t : thread { … } }
+        if any(isinstance(inner, ast.Parallel) for inner in statement.body):
+            return _nested_threads(ctx, statement)
         return [roles.group(ctx, statement)]
     body: list[ir.Stmt] = []
     for inner in statement.body:
         with ctx.recovering():
             body += block_level(ctx, inner)
     return body
+
+
+def _nested_threads(ctx: Context, statement: ast.Parallel) -> list[ir.Stmt]:
+    """``parallel p by N : group-4 { declarations; parallel t by 128 : thread { … } }``"""
+    for inner in statement.body:
+        if isinstance(inner, ast.Parallel) and inner.bounds[0].level.name != "thread":
+            return parallel(ctx, inner)  # says what is wrong
+    prologue: list[ir.Stmt] = []
+    inside: list[ir.Stmt] = []
+    for inner in statement.body:
+        with ctx.recovering():
+            if inside:
+                fail(diag.NotHere(inner.span, "nothing", "may follow the threads of a group-4"))
+            if isinstance(inner, ast.Parallel):
+                inside = parallel(ctx, inner)
+            elif isinstance(inner, (ast.Assign, ast.Declare, ast.SharedBuffers, ast.SharedEvents)):
+                prologue += block_level(ctx, inner)
+            else:
+                fail(diag.NotHere(inner.span, statements.word(inner), "must stand in a role (inthreads.async)"))
+    return [dataclasses.replace(s, prologue=(*prologue, *s.prologue)) if isinstance(s, ir.Roles) else s for s in inside]
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -228,7 +258,8 @@ def block_level(ctx: Context, statement: ast.Stmt) -> list[ir.Stmt]:
         return [ir.SyncCta(statement.span)]
     if isinstance(statement, ast.Call):
         return statements.call(ctx, statement)
-    fail(diag.NotHere(statement.span, statements.word(statement), "must stand in a role (inthreads.async)"))
+    where = "inside parallel … : group-4" if isinstance(statement, ast.InThreads) else "in a role (inthreads.async)"
+    fail(diag.NotHere(statement.span, statements.word(statement), f"must stand {where}"))
 
 
 def _block_body(ctx: Context, body: Iterable[ast.Stmt]) -> list[ir.Stmt]:

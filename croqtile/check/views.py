@@ -150,8 +150,7 @@ def slot(ctx: Context, expr: ast.Expr, name: str, count: int) -> ir.Expr:
 def _arguments(ctx: Context, expr: ast.Method, rank: int) -> list[ir.Expr | None]:
     """Integers; ``_`` gives None."""
     if len(expr.arguments) != rank:
-        noun = "are given to " + expr.name.name
-        fail(diag.WrongRank(expr.span, "the view", rank, len(expr.arguments), noun))
+        fail(diag.WrongRank(expr.span, "the view", rank, len(expr.arguments), f"{expr.name.name} gives"))
     return [None if _is_whole(a) else expressions.integer(ctx, a) for a in expr.arguments]
 
 
@@ -163,6 +162,8 @@ def _tile(ctx: Context, expr: ast.Method) -> ir.View:
     """``base.subspan(…)[.step(…)].at(…)``"""
     step = expr.base
     subspan = step.base if isinstance(step, ast.Method) and step.name.name == "step" else step
+    if isinstance(subspan, ast.Method) and subspan.name.name not in _STEPS:
+        fail(diag.UnknownViewStep(subspan.name.span, subspan.name.name))
     if not (isinstance(subspan, ast.Method) and subspan.name.name == "subspan"):
         fail(diag.MisplacedViewStep(expr.name.span, "at", "follow subspan(…)"))
     base = settle(ctx, view(ctx, subspan.base))
