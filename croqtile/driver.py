@@ -40,18 +40,16 @@ def generate(compilation: Compilation) -> str:
 
     Raises diagnostics.CompileError for what cannot be emitted.
     """
-    from croqtile.emit import PRELUDE, emit_kernel
+    from croqtile.emit.unit import emit_unit
 
-    emitted = {
-        id(function): emit_kernel(analysis.kernel, analysis.placement)
-        for function, analysis in zip(compilation.unit.functions, compilation.analyses, strict=True)
-    }
+    text = emit_unit((analysis.kernel, analysis.placement) for analysis in compilation.analyses)
+    emitted = dict(zip(map(id, compilation.unit.functions), text.functions, strict=True))
 
     def generated(function: CoFunction) -> str:
         return emitted[id(function)]
 
     source = compilation.unit.source.splice(generated, path=str(compilation.path.absolute()))
-    return _macros(compilation.defines) + PRELUDE.rstrip("\n") + "\n" + source
+    return _macros(compilation.defines) + text.prelude.rstrip("\n") + "\n" + source
 
 
 def _macros(defines: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from hb_analyzer import model
 from hb_analyzer.report import Report, Site, Verdict
 
 Body = tuple[model.Statement, ...]
+Test = Callable[[model.Access], bool]
 
 _EVENT, _BARRIER = "new event", "new barrier"
 
@@ -61,35 +62,38 @@ def _proposals(program: model.Program, first: Site, second: Site) -> Iterator[Re
 
 
 def _barrier(program: model.Program, earlier: Site, later: Site) -> Iterator[Repair]:
-    members = tuple(r.name for r in program.roles if r.kind == "warpgroup" and _contains(r.body, later.where))
+    members = tuple(r.name for r in program.roles if r.kind == "warpgroup" and _contains(r.body, _at(later.where)))
     if len(members) < 2 or earlier.role not in members or later.where is None:
         return
     barrier = model.Barrier(_BARRIER, members, _BARRIER)
-    changed = _edit(program, members, lambda body: _insert(body, later.where, before=(barrier,)))
+    changed = _edit(program, members, lambda body: _before(body, _at(later.where), barrier))
     numbers = [name.rsplit(" ", 1)[-1] for name in members]
     named = f"sync.wg {', '.join(numbers)};" if all(n.isdigit() for n in numbers) else f"a barrier of {members}"
     yield Repair(f"`{named}` before line {_line(later.where)}", changed)
 
 
 def _event(program: model.Program, earlier: Site, later: Site) -> Iterator[Repair]:
-    """``earlier`` sets an event after its access, ``later`` waits for it; per iteration of the outer loop if both have
-    one, with one setting in advance."""
-    if earlier.role == later.role or earlier.where is None or later.where is None:
+    """``earlier`` sets an event after its last access of the buffer, ``later`` waits for it; in every iteration of the
+    outer loop if both stand in one, with one setting in advance."""
+    buffer = _buffer_at(program, earlier)
+    if earlier.role == later.role or buffer is None or later.where is None:
         return
-    setters = tuple(r.name for r in program.roles if _contains(r.body, earlier.where))
+    setters = tuple(r.name for r in program.roles if _contains(r.body, _at(earlier.where)))
     with_event = replace(program, events=(*program.events, model.Event(_EVENT, 1, len(setters))))
     trigger, wait = model.Trigger(_EVENT, label=f"trigger {_EVENT}"), model.Wait(_EVENT, label=f"wait {_EVENT}")
-    once = _edit(with_event, setters, lambda body: _insert(body, earlier.where, after=(trigger,), outermost=True))
-    once = _edit(once, (later.role,), lambda body: _insert(body, later.where, before=(wait,), outermost=True))
-    at = f"set after line {_line(earlier.where)}, waited for before line {_line(later.where)}"
-    yield Repair(f"an event, {at}", once)
-    looped = _edit(
-        with_event, setters, lambda body: (trigger, *_insert(body, earlier.where, after=(trigger,), depth=1))
-    )
-    looped = _edit(looped, (later.role,), lambda body: _wait_first(body, later.where, wait))
+
+    def uses(access: model.Access) -> bool:
+        return access.buffer == buffer
+
+    last = _last_line(program, setters, uses)
+    once = _edit(with_event, setters, lambda body: _after(body, uses, trigger, depth=0))
+    once = _edit(once, (later.role,), lambda body: _before(body, _at(later.where), wait, depth=0))
+    yield Repair(f"an event that is set after line {last} and waited for before line {_line(later.where)}", once)
+    looped = _edit(with_event, setters, lambda body: (trigger, *_after(body, uses, trigger, depth=1)))
+    looped = _edit(looped, (later.role,), lambda body: _wait_first(body, _at(later.where), wait))
     yield Repair(
-        f"an event that {_roles(setters)} set once in advance and again after line {_line(earlier.where)}, and that "
-        f"{later.role} waits for at the head of its outer loop",
+        f"an event that {_roles(setters)} {'sets' if len(setters) == 1 else 'set'} once in advance and again after "
+        f"line {last}, and that {later.role} waits for at the head of its outer loop",
         looped,
     )
 
@@ -112,35 +116,70 @@ def _edit(program: model.Program, names: tuple[str, ...], change: Callable[[Body
     return replace(program, roles=roles)
 
 
+def _at(where: str | None) -> Test:
+    return lambda access: access.where == where
+
+
+def _buffer_at(program: model.Program, site: Site) -> str | None:
+    for role in program.roles:
+        for access in _accesses(role.body) if role.name == site.role else ():
+            if access.where == site.where and access.buffer in site.label:
+                return access.buffer
+    return None
+
+
+def _last_line(program: model.Program, roles: tuple[str, ...], test: Test) -> str:
+    last = ""
+    for role in program.roles:
+        if role.name == roles[0]:
+            last = [_line(access.where) for access in _accesses(role.body) if test(access)][-1]
+    return last
+
+
+def _accesses(body: Body) -> Iterator[model.Access]:
+    for statement in body:
+        if isinstance(statement, model.Access):
+            yield statement
+        yield from _accesses(_inner(statement))
+
+
 def _inner(statement: model.Statement) -> Body:
     if isinstance(statement, model.Loop):
         return statement.body
     return (*statement.then, *statement.orelse) if isinstance(statement, model.If) else ()
 
 
-def _contains(body: Body, where: str | None) -> bool:
-    """Is the access at ``where`` in ``body``?"""
-    return any((isinstance(s, model.Access) and s.where == where) or _contains(_inner(s), where) for s in body)
+def _contains(body: Body, test: Test) -> bool:
+    return any(test(access) for access in _accesses(body))
 
 
-def _insert(
-    body: Body, where: str | None, before: Body = (), after: Body = (), outermost: bool = False, depth: int = 0
-) -> Body:
-    """``before`` and ``after`` around the accesses at ``where``: around the statement that holds them at loop ``depth``
-    (0: outside of every loop) if ``outermost`` or ``depth`` says so, else directly."""
-    hits = [i for i, s in enumerate(body) if _contains((s,), where)]
-    if not hits:
-        return body
-    first, last = hits[0], hits[-1]
-    inside = body[first]
-    if isinstance(inside, model.Loop) and first == last and (depth > 0 or not outermost):
-        deeper = _insert(inside.body, where, before, after, outermost=depth == 1 or outermost, depth=max(depth - 1, 0))
-        return (*body[:first], replace(inside, body=deeper), *body[last + 1 :])
-    return (*body[:first], *before, *body[first : last + 1], *after, *body[last + 1 :])
+def _before(body: Body, test: Test, new: model.Operation, depth: int = 99) -> Body:
+    """``new`` before the first statement with such an access, inside at most ``depth`` loops."""
+    for position, statement in enumerate(body):
+        if _contains((statement,), test):
+            if isinstance(statement, model.Loop) and depth > 0:
+                inside: Body = (replace(statement, body=_before(statement.body, test, new, depth - 1)),)
+            else:
+                inside = (new, statement)
+            return (*body[:position], *inside, *body[position + 1 :])
+    return body
 
 
-def _wait_first(body: Body, where: str | None, wait: model.Wait) -> Body:
-    """``wait`` at the head of the outermost loop that holds the access at ``where``."""
+def _after(body: Body, test: Test, new: model.Operation, depth: int) -> Body:
+    """``new`` after the last statement with such an access, inside at most ``depth`` loops."""
+    for position in range(len(body) - 1, -1, -1):
+        statement = body[position]
+        if _contains((statement,), test):
+            if isinstance(statement, model.Loop) and depth > 0:
+                inside: Body = (replace(statement, body=_after(statement.body, test, new, depth - 1)),)
+            else:
+                inside = (statement, new)
+            return (*body[:position], *inside, *body[position + 1 :])
+    return body
+
+
+def _wait_first(body: Body, test: Test, wait: model.Wait) -> Body:
+    """``wait`` at the head of the outermost loop that holds such an access."""
     return tuple(
-        replace(s, body=(wait, *s.body)) if isinstance(s, model.Loop) and _contains(s.body, where) else s for s in body
+        replace(s, body=(wait, *s.body)) if isinstance(s, model.Loop) and _contains(s.body, test) else s for s in body
     )

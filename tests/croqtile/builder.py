@@ -9,6 +9,12 @@ from croqtile import ir
 _lines = count(1)
 
 
+def restart_lines() -> None:
+    """Number lines from 1 again, for tests that compare text with golden files."""
+    global _lines
+    _lines = count(1)
+
+
 def span() -> ir.Span:
     """A fresh line, so that every statement can be told apart."""
     return ir.Span("test.co", next(_lines), 1)
