@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from programs import ring
+from tests.hb_analyzer.programs import ring
 
 from hb_analyzer.model import (
     Access,
