@@ -72,7 +72,7 @@ def spans_of(kernel: ir.Kernel) -> Mapping[str, ir.Span]:
 
 def _bounds(kernel: ir.Kernel, placement: Placement) -> tuple[diag.Diagnostic, ...]:
     slack = smem.slack(kernel)
-    static = max(0, smem.barrier_bytes(kernel) - slack)
+    static = smem.static_bytes(kernel)
     if placement.size + slack + static <= smem.BLOCK_LIMIT:
         return ()
     width = max([len("buffer"), *(len(buffer.name) for buffer in kernel.buffers)])

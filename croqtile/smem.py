@@ -7,8 +7,8 @@ from croqtile import ir, rewrite
 # Bytes of shared memory that one block may use on SM90 (227 KiB, with the opt-in attribute).
 BLOCK_LIMIT = 232448
 
-# The base of dynamic shared memory is only 16-byte aligned. Kernels that load operands with swizzle 128 align it to
-# 1024 in the kernel; the others declare 128 and need no more than that.
+# Kernels that load operands with swizzle 128 have their mbarriers in static shared memory and round the base of dynamic
+# memory up to 1024 bytes in the kernel; the others keep the mbarriers behind the placement, as far as there is room.
 SLACK_SWIZZLED = 1024
 SLACK = 128
 
@@ -17,15 +17,41 @@ BARRIER_BYTES = 8  # one mbarrier
 
 def slack(kernel: ir.Kernel) -> int:
     """Bytes that the launch requests beyond the placement."""
-    swizzled = any(
+    return SLACK_SWIZZLED if _loads_swizzled(kernel) else SLACK
+
+
+def barrier_room(kernel: ir.Kernel) -> int:
+    """Bytes behind the placement that mbarriers may use. None where aligning the base may take the whole slack. (That
+    also keeps the 4-stage GEMM without overlap at one block per SM: twice its 115712 bytes alone fill an SM exactly.)
+    """
+    return 0 if _loads_swizzled(kernel) else SLACK
+
+
+def static_bytes(kernel: ir.Kernel) -> int:
+    """Static shared memory of the kernel: the mbarriers of events that find no room behind the placement.
+
+    It lies before dynamic memory, so where the kernel does not align that itself, its size is a multiple of the
+    alignment."""
+    room, static = barrier_room(kernel), 0
+    for event in kernel.events:
+        size = BARRIER_BYTES * event.slots
+        if size <= room:
+            room -= size
+        else:
+            static += size
+    unit = BARRIER_BYTES if _loads_swizzled(kernel) else alignment(kernel)
+    return -(-static // unit) * unit
+
+
+def alignment(kernel: ir.Kernel) -> int:
+    """Bytes to which the base of the placement must be aligned."""
+    return max((buffer.align for buffer in kernel.buffers), default=BARRIER_BYTES)
+
+
+def _loads_swizzled(kernel: ir.Kernel) -> bool:
+    return any(
         isinstance(operand, ir.SharedOperand) and operand.swizzle == 128
         for statement in rewrite.statements(kernel.body)
         if isinstance(statement, ir.Mma)
         for operand in (statement.a, statement.b)
     )
-    return SLACK_SWIZZLED if swizzled else SLACK
-
-
-def barrier_bytes(kernel: ir.Kernel) -> int:
-    """Bytes of the kernel's mbarriers: they lie in the slack as far as it has room, else in static shared memory."""
-    return BARRIER_BYTES * sum(event.slots for event in kernel.events)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from croqtile import ir
+from croqtile import ir, smem
 from croqtile.emit import tensormap
 from croqtile.emit.copies import Copy, plan_copy
 from croqtile.emit.plan import EmitPlan, GridAxis, MapPlan, Param
 from hb_analyzer.report import Placement
-
-BARRIER_BYTES = 8
-SLACK_WIDE, SLACK = 1024, 128  # bytes behind the placement: kernels with mma.load.swiz<128>, and all others
 
 POINTER_TYPES = {
     ir.Elem.F16: "__half",
@@ -31,16 +28,12 @@ def make_plan(kernel: ir.Kernel, placement: Placement) -> EmitPlan:
     """``kernel`` is lowered; ``placement`` has an offset for each of its buffers. Raises CompileError for what the
     hardware cannot do."""
     maps = _maps(kernel)
-    wide = _loads_wide_operands(kernel)
-    dynamic_bytes = placement.size + (SLACK_WIDE if wide else SLACK)
-    # The slack of a wide kernel is what aligning the base may take; so its barriers are static. (That also is what
-    # keeps the 4-stage GEMM without SALA at one CTA per SM: with 115712 bytes and nothing else, two CTAs fill the SM.)
-    barriers, static_events = _barriers(kernel, placement.size, placement.size if wide else dynamic_bytes)
+    barriers, static_events = _barriers(kernel, placement.size)
     return EmitPlan(
         kernel=kernel,
         offsets={buffer.name: placement.offsets[buffer.name] for buffer in kernel.buffers},
         placement_bytes=placement.size,
-        dynamic_bytes=dynamic_bytes,
+        dynamic_bytes=placement.size + smem.slack(kernel),
         barrier_offsets=barriers,
         static_events=static_events,
         maps=maps,
@@ -60,33 +53,17 @@ def _grid(kernel: ir.Kernel) -> tuple[GridAxis, ...]:
 # Shared memory
 
 
-def _loads_wide_operands(kernel: ir.Kernel) -> bool:
-    return any(
-        isinstance(operand, ir.SharedOperand) and operand.swizzle == 128
-        for statement in every_statement(kernel.body)
-        if isinstance(statement, ir.Mma)
-        for operand in (statement.a, statement.b)
-    )
-
-
-def _barriers(
-    kernel: ir.Kernel, placement_bytes: int, dynamic_bytes: int
-) -> tuple[dict[str, int], tuple[ir.Event, ...]]:
-    """Offsets behind the placement, and the events that live in static shared memory instead.
-
-    The wide slack is there for aligning the base, which static memory in front of it shifts, so kernels that have it
-    keep their mbarriers in static memory. Others start at the aligned base and put them behind the placement, as far as
-    they fit."""
-    if dynamic_bytes - placement_bytes == SLACK_WIDE:
-        return {}, kernel.events
+def _barriers(kernel: ir.Kernel, placement_bytes: int) -> tuple[dict[str, int], tuple[ir.Event, ...]]:
+    """Offsets behind the placement, and the events that live in static shared memory instead."""
     offsets: dict[str, int] = {}
     static: list[ir.Event] = []
-    position = -(-placement_bytes // BARRIER_BYTES) * BARRIER_BYTES
+    position = -(-placement_bytes // smem.BARRIER_BYTES) * smem.BARRIER_BYTES
+    room = smem.barrier_room(kernel) - (position - placement_bytes)
     for event in kernel.events:
-        size = BARRIER_BYTES * event.slots
-        if position + size <= dynamic_bytes:
+        size = smem.BARRIER_BYTES * event.slots
+        if size <= room:
             offsets[event.name] = position
-            position += size
+            position, room = position + size, room - size
         else:
             static.append(event)
     return offsets, tuple(static)

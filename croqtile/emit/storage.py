@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from croqtile import ir
+from croqtile import ir, smem
 from croqtile.emit.context import Context
 from croqtile.emit.events import arrivals
 
-ALIGNMENT = 1024  # of the base of dynamic shared memory: the largest pattern of a swizzle
+DECLARED_ALIGNMENT = 1024  # the same in all kernels of a file, whose declarations are one array to the linker
 
 
 def emit_storage(context: Context) -> None:
-    """The addresses of buffers and mbarriers. With barriers in static memory the dynamic part may start anywhere, so
-    its base is rounded up into the slack; without any it starts at an aligned address."""
+    """The addresses of buffers and mbarriers. Where the slack allows it, the base is rounded up to the alignment of the
+    placement; elsewhere it is aligned as it is, behind nothing or behind padded static memory."""
     plan, names, out = context.plan, context.names, context.out
-    out.line(f"extern __shared__ __align__({ALIGNMENT}) uint8_t dynamic_memory_[];")
-    if plan.static_events:
-        out.line(f"__shared__ __align__(8) uint64_t barriers_[{plan.static_bytes // 8}];")
-        out.line(f"const uint32_t memory_ = align_up(shared_address(dynamic_memory_), {ALIGNMENT});")
+    alignment = smem.alignment(plan.kernel)
+    out.line(f"extern __shared__ __align__({DECLARED_ALIGNMENT}) uint8_t dynamic_memory_[];")
+    static_bytes = smem.static_bytes(plan.kernel)
+    if static_bytes:
+        out.line(f"__shared__ __align__({alignment}) uint64_t barriers_[{static_bytes // smem.BARRIER_BYTES}];")
+    if smem.slack(plan.kernel) >= alignment and smem.barrier_room(plan.kernel) == 0:
+        out.line(f"const uint32_t memory_ = align_up(shared_address(dynamic_memory_), {alignment});")
     else:
         out.line("const uint32_t memory_ = shared_address(dynamic_memory_);")
-        out.line(f"if (memory_ % {ALIGNMENT} != 0) __trap();  // swizzled tiles and their descriptors rely on it")
+        out.line(f"if (memory_ % {alignment} != 0) __trap();  // swizzled tiles and their descriptors rely on it")
     for buffer in plan.kernel.buffers:
         offset = plan.offsets[buffer.name]
         place = f"memory_ + {offset}" if offset else "memory_"
@@ -31,7 +34,7 @@ def emit_storage(context: Context) -> None:
     for event in plan.kernel.events:
         if event in plan.static_events:
             place = "shared_address(barriers_)" + (f" + {static_position}" if static_position else "")
-            static_position += 8 * event.slots
+            static_position += smem.BARRIER_BYTES * event.slots
         else:
             place = f"memory_ + {plan.barrier_offsets[event.name]}"
         what = "mbarrier" if event.slots == 1 else f"{event.slots} mbarriers"

@@ -16,8 +16,8 @@ from hb_analyzer.report import Placement
 
 @dataclass(frozen=True)
 class UnitText:
-    """``prelude``: host runtime, device header and the matrix instructions in use. ``functions``: device kernel and host
-    wrapper of each tile function, in the order given."""
+    """``prelude``: host runtime, device header and the matrix instructions in use. ``functions``: device kernel and
+    host wrapper of each tile function, in the order given."""
 
     prelude: str
     functions: tuple[str, ...]

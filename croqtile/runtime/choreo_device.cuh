@@ -3,7 +3,8 @@
 // Addresses of shared memory are 32-bit numbers in the shared window (what `shared_address` returns), so that address
 // arithmetic stays in one register. Everything that touches shared memory behind the compiler's back has a "memory"
 // clobber. Functions that a whole warp or warpgroup must call together say so.
-#pragma once
+#ifndef CHOREO_DEVICE_CUH
+#define CHOREO_DEVICE_CUH
 
 #include <cuda.h>  // CUtensorMap
 #include <cuda_bf16.h>
@@ -513,3 +514,5 @@ __device__ __forceinline__ void store_e5m2(uint32_t tile, int row, int column, c
 
 }  // namespace device
 }  // namespace choreo
+
+#endif  // CHOREO_DEVICE_CUH
