@@ -23,6 +23,8 @@ PINNED_RELEASE = "13.0"
 PINNED_ROOT = "/usr/local/cuda-13.0"
 COMPILE_FLAGS = ("-std=c++17", "-O3", "-gencode=arch=compute_90a,code=sm_90a")
 
+_PLAIN = re.compile(r"[\w./+=@,-]+", re.ASCII)  # names that no shell takes apart
+
 # A kernel compiles in seconds; a compiler that needs longer than this is stuck.
 TIMEOUT_S = 600.0
 
@@ -138,36 +140,38 @@ def compile_executable(tools: Toolchain, source: str, out: Path, includes: Seque
 
     Returns what nvcc printed (warnings). Raises CompileError, ToolchainError.
     """
-    return _run(tools, source, includes, [*tools.link_flags, "-o", str(out.absolute())])
+    return _run(tools, source, includes, list(tools.link_flags), out)
 
 
 def compile_cubin(tools: Toolchain, source: str, out: Path, includes: Sequence[Path]) -> tuple[KernelResources, ...]:
     """Compile to the cubin ``out`` and return the resources of every kernel in it. Raises CompileError."""
-    log = _run(tools, source, includes, ["-cubin", "-Xptxas", "-v", "-o", str(out.absolute())])
-    return parse_resources(log)
+    return parse_resources(_run(tools, source, includes, ["-cubin", "-Xptxas", "-v"], out))
 
 
-def _run(tools: Toolchain, source: str, includes: Sequence[Path], flags: list[str]) -> str:
-    """Run nvcc on ``source`` in a directory of its own.
+def _run(tools: Toolchain, source: str, includes: Sequence[Path], flags: list[str], out: Path) -> str:
+    """Run nvcc on ``source`` in a directory of its own, and put what it makes at ``out``. Returns its output.
 
-    nvcc passes paths on through a shell of its own, so a directory with spaces or quotes reaches it only as a link with
-    a plain name, and it runs in a directory whose name we chose.
+    nvcc passes paths on through a shell of its own: a name that this shell would take apart reaches it only as a link
+    with a name that we chose.
     """
     with tempfile.TemporaryDirectory(prefix="choreo-", dir=_plain_temporary_directory()) as work:
         Path(work, "kernel.cu").write_text(source, encoding="utf-8", errors="surrogateescape")
-        for number, directory in enumerate(includes):
-            Path(work, f"include{number}").symlink_to(directory.resolve(), target_is_directory=True)
-        output = Path(flags.pop())
+        search = []
+        for number, directory in enumerate(path.absolute() for path in includes):
+            if _PLAIN.fullmatch(str(directory)):
+                search.append(f"-I{directory}")
+            else:
+                Path(work, f"include{number}").symlink_to(directory, target_is_directory=True)
+                search.append(f"-Iinclude{number}")
         built = Path(work, "output")
-        search = [f"-Iinclude{number}" for number in range(len(includes))]
-        command = [tools.nvcc, *COMPILE_FLAGS, *search, *flags, built.name, "kernel.cu"]
+        command = [tools.nvcc, *COMPILE_FLAGS, *search, *flags, "-o", built.name, "kernel.cu"]
         log = _run_in_group(command, work)
         try:
-            shutil.copyfile(built, output)
+            shutil.copyfile(built, out)
             if os.access(built, os.X_OK):
-                output.chmod(0o755)
+                out.chmod(0o755)
         except OSError as error:
-            raise CompileError(f"cannot write {output}: {error.strerror}", log) from error
+            raise CompileError(f"cannot write {out}: {error.strerror}", log) from error
         return log
 
 
@@ -201,7 +205,7 @@ def _run_in_group(command: list[str], cwd: str) -> str:
 
 def _plain_temporary_directory() -> str | None:
     """None for the usual choice, or /tmp where that one's name would need quoting inside nvcc."""
-    return None if re.fullmatch(r"[\w./+-]+", tempfile.gettempdir()) else "/tmp"
+    return None if _PLAIN.fullmatch(tempfile.gettempdir()) else "/tmp"
 
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")

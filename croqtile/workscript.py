@@ -67,12 +67,15 @@ compile_link() {
   nvcc=$(find_nvcc) || exit 1
   find_link_flags "$nvcc"
   mkdir -p -- @EXE_DIR@ || fail "cannot create the directory of $exe"
-  # nvcc hands paths to a shell of its own: it only sees names that we chose, here links to the source's directories.
   work=$(mktemp -d /tmp/choreo-build.XXXXXXXX) || fail "cannot create a directory in /tmp"
   trap 'rm -rf -- "$work"' EXIT
   for dir in "${include_dirs[@]}"; do
-    ln -s -- "$dir" "$work/include$number" || fail "cannot write to $work"
-    includes+=("-I$work/include$number")
+    # nvcc hands paths to a shell of its own: what that shell would take apart reaches it only as a link.
+    if [[ $dir == *[!A-Za-z0-9_./+=@,-]* ]]; then
+      ln -s -- "$dir" "$work/include$number" || fail "cannot write to $work"
+      dir=$work/include$number
+    fi
+    includes+=("-I$dir")
     number=$((number + 1))
   done
   write_source > "$work/kernel.cu" || fail "cannot write $work/kernel.cu"
