@@ -149,7 +149,7 @@ class Pattern:
         return [id for id, phase in self.phases() if any(s.event == event for s in phase.waits)]
 
     def event_names(self) -> list[str]:
-        """Every event of the pattern, declared or only used, sorted."""
+        """Every event of the pattern: the declared ones as in the file, then those only used, sorted."""
         used = {s.event for _, phase in self.phases() for s in (*phase.waits, *phase.triggers)}
         completed = {a.event for _, phase in self.phases() for a in phase.accesses if a.event}
-        return sorted(used | completed | set(self.events))
+        return [*self.events, *sorted((used | completed) - set(self.events))]

@@ -298,22 +298,23 @@ def _one_or_many(values: list[Any]) -> Any:
 def _label(operations: list[Operation]) -> str:
     """A name for a phase: what its accesses have in common, else what it does."""
     accesses = [op for op in operations if isinstance(op, Access)]
-    prefixes = {access.label.split(":")[0] for access in accesses if ":" in access.label}
-    if len(prefixes) == 1 and all(":" in access.label for access in accesses):
-        return prefixes.pop()
+    heads = {access.label.partition(": ")[0] for access in accesses if ": " in access.label}
+    if len(heads) == 1 and all(": " in access.label for access in accesses):
+        return heads.pop()
+    parts = [
+        f"{verb} {', '.join(names)}"
+        for verb, names in (
+            ("read", dict.fromkeys(access.buffer for access in accesses if access.mode == "r")),
+            ("write", dict.fromkeys(access.buffer for access in accesses if access.mode == "w")),
+            ("wait", dict.fromkeys(op.event for op in operations if isinstance(op, Wait))),
+            ("trigger", dict.fromkeys(op.event for op in operations if isinstance(op, Trigger))),
+            ("barrier", dict.fromkeys(op.name for op in operations if isinstance(op, Barrier))),
+        )
+        if names
+    ]
     if accesses:
-        texts = [f"{'read' if mode == 'r' else 'write'} {name}" for mode, name in _uses(accesses)]
-        return ", ".join(texts)
-    for op in operations:
-        if isinstance(op, (Wait, Trigger)):
-            return f"{type(op).__name__.lower()} {op.event}"
-        if isinstance(op, Barrier):
-            return f"barrier {op.name}"
-    return type(operations[0]).__name__.lower()
-
-
-def _uses(accesses: list[Access]) -> Iterable[tuple[str, str]]:
-    return dict.fromkeys((access.mode, access.buffer) for access in accesses)
+        return ", ".join(part for part in parts if part.startswith(("read", "write")))
+    return ", ".join(parts) or type(operations[0]).__name__.lower()
 
 
 def _format(value: Any, depth: int) -> str:

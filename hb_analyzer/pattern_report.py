@@ -45,8 +45,9 @@ def analyse_pattern(pattern: Pattern) -> PatternAnalysis:
     inference = infer(pattern)
     program = to_program(pattern, inference)
     if noacyclic.selected():
-        one_iteration = Inference(inference.edges, {id: () for id in inference.loops})
-        return PatternAnalysis(pattern, one_iteration, program, noacyclic.analyse_without_acyclic(pattern), ablation=True)
+        one_iteration = Inference(inference.edges, dict.fromkeys(inference.loops, ()))
+        unsound = noacyclic.analyse_without_acyclic(pattern)
+        return PatternAnalysis(pattern, one_iteration, program, unsound, ablation=True)
     report = analyse(program)
     shared = _listed_by_consumers(pattern)
     if report.races and shared:

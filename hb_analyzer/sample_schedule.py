@@ -258,35 +258,50 @@ class _Runner:
         """A run of accesses that nothing separates: one block per way of ending."""
         first = role.next
         assert first is not None and isinstance(first.operation, Access)
-        written: set[str] = set()
-        blocks: dict[tuple[str, str, int], Block] = {}
+        modes: dict[str, str] = {}  # the last mode by buffer
+        members: dict[tuple[str, str, int], list[_Instance]] = {}
         while (instance := role.next) is not None and isinstance(access := instance.operation, Access):
-            same = _title(access) == _title(first.operation) and instance.iteration == first.iteration
-            if not same or (access.mode == "r" and access.buffer in written):
+            same = _phase(access) == _phase(first.operation) and instance.iteration == first.iteration
+            before = modes.get(access.buffer, access.mode)
+            # A phase may read and then write a buffer in one go; what a program does one after the other stays so.
+            if not same or before > access.mode or (before != access.mode and not _phase(access)):
                 break
-            if access.mode == "w":
-                written.add(access.buffer)
-            key = (access.ends, access.event or "", instance.event_slot)
-            if key not in blocks:
-                asynchronous = access.ends != "here"
-                begin = role.time
-                blocks[key] = Block(role.name, _title(access), first.iteration, begin, begin + 1, asynchronous)
-            block = blocks[key]
-            block.uses.append(Use(access.buffer, instance.slot, access.mode, block.begin, block.end))
+            modes[access.buffer] = access.mode
+            members.setdefault((access.ends, access.event or "", instance.event_slot), []).append(instance)
             role.position += 1
-        for (ends, event, event_slot), block in blocks.items():
+        begin, ordinary = role.time, [role.time + ISSUE]
+        for (ends, event, event_slot), instances in members.items():
+            block = Block(role.name, _title(instances), first.iteration, begin, begin + 1, ends != "here")
+            for instance in instances:
+                access = instance.operation
+                assert isinstance(access, Access)
+                block.uses.append(Use(access.buffer, instance.slot, access.mode, block.begin, block.end))
             self.result.blocks.append(block)
             if ends == "event":
                 self._slot(event, event_slot).bound.append(block)
             elif ends == "group":
                 role.open_group.append(block)
-        ordinary = [block.end for (ends, _, _), block in blocks.items() if ends == "here"]
-        role.time = max([role.time + ISSUE, *ordinary])
+            elif ends == "here":
+                ordinary.append(block.end)
+        role.time = max(ordinary)
 
 
-def _title(access: Access) -> str:
-    """The phase that an access belongs to: its label up to the colon."""
-    return access.label.split(":")[0] if access.label else f"{access.mode} {access.buffer}"
+def _phase(access: Access) -> str:
+    """The phase of a pattern that an access belongs to: its label up to the colon. Nothing in other programs."""
+    head, colon, _ = access.label.partition(": ")
+    return head if colon else ""
+
+
+def _title(instances: list[_Instance]) -> str:
+    """The phase, or in words what a block does."""
+    accesses = [instance.operation for instance in instances if isinstance(instance.operation, Access)]
+    if phase := _phase(accesses[0]):
+        return phase
+    parts = []
+    for mode, verb in (("r", "reads"), ("w", "writes")):
+        names = dict.fromkeys(access.buffer for access in accesses if access.mode == mode)
+        parts += [f"{verb} {', '.join(names)}"] if names else []
+    return ", ".join(parts)
 
 
 def _label(operation: Operation) -> str:

@@ -111,7 +111,7 @@ def _use(access: PhaseAccess) -> str:
 def _edges(analysis: PatternAnalysis) -> str:
     """Program order as chains; other edges grouped by event and target, so that several sources share a line."""
     pattern = analysis.pattern
-    rows = [("program", group.name, " → ".join(phase.label for phase in group.phases)) for group in pattern.groups]
+    orders = [("program", group.name, " → ".join(phase.label for phase in group.phases)) for group in pattern.groups]
     grouped: dict[tuple[str, str, str, str], list[str]] = {}
     for edge in described_edges(pattern, analysis.inference):
         if edge.kind != "program":
@@ -119,7 +119,11 @@ def _edges(analysis: PatternAnalysis) -> str:
     reasons = [why for kind, _, _, why in grouped if kind == "carried"]
     for (kind, name, target, why), sources in grouped.items():
         note = f"   ({why})" if why and len(why) < _WIDTH // 2 else f"   (see {_ASSUMPTIONS})" if why else ""
-        rows.append((kind, name, f"{', '.join(sources)} → {target}{note}"))
+        orders.append((kind, name, f"{', '.join(dict.fromkeys(sources))} → {target}{note}"))
+    rows = []
+    for kind, name, order in orders:
+        lines = textwrap.wrap(order, _WIDTH - 20, subsequent_indent="  ") or [""]
+        rows += [(kind, name, lines[0]), *(("", "", line) for line in lines[1:])]
     text = "Edges\n" + table(("kind", "of", "order"), rows)
     if reasons:
         text += "\n  (carried: the wait of one iteration is satisfied by an earlier iteration)"

@@ -109,7 +109,6 @@ class _Drawing:
         return 76.0
 
     def _lanes(self, y: float) -> float:
-        centre: dict[str, float] = {}
         edges: dict[str, tuple[float, float]] = {}  # top and bottom of each lane
         drawn: list[tuple[Block, float]] = []
         for role in self.program.roles:
@@ -117,15 +116,16 @@ class _Drawing:
             height = max(len(rows), 1) * _LANE
             self._rect(_LEFT, y, _WIDTH - _LEFT - _RIGHT, height, "fill='#f4f6f9'", radius=4)
             self._text(_LEFT - 12, y + height / 2 + 4, role.name, 13, anchor="end", more="font-weight='600'")
-            centre[role.name], edges[role.name] = y + height / 2, (y, y + height)
+            edges[role.name] = (y, y + height)
             drawn += [(block, y + i * _LANE + (_LANE - _BLOCK) / 2) for i, row in enumerate(rows) for block in row]
             y += height + _GAP
         for name, time, members in self.run.barriers:
-            ys = [centre[member] for member in members]
+            top = min(edges[member][0] for member in members)
+            bottom = max(edges[member][1] for member in members)
             style = "stroke='#7b3f6c' stroke-width='2.5' stroke-dasharray='1 4' stroke-linecap='round'"
             x = self.x(time)
-            self._line(x, min(ys) - _LANE / 2, x, max(ys) + _LANE / 2, style)
-            self._text(x + 4, min(ys) - _LANE / 2 - 2, name, 9, "#7b3f6c")
+            self._line(x, top, x, bottom, style)
+            self._text(x + 4, top - 3, name, 9, "#7b3f6c")
         for block, top in drawn:
             self._block(block, top)
         for arrow in self.run.arrows:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 
 from hb_analyzer import analyse
@@ -32,6 +35,7 @@ from hb_analyzer.pattern_out import NotExpressible, pattern_json, program_to_pat
 from hb_analyzer.report import Report
 from hb_analyzer.translate import to_program
 from tests.hb_analyzer import programs
+from tests.hb_analyzer.random_programs import nested_program, single_loop_program
 
 
 def there_and_back(program: Program) -> Program:
@@ -43,9 +47,25 @@ def facts(report: Report) -> object:
         [(v.a, v.b, v.overlap, v.kind) for v in report.verdicts],
         report.placement,
         report.baseline,
-        [len(found) for found in (report.deadlocks, report.overruns, report.races, report.arrivals)],
-        [d.parameters for d in report.deadlocks],
+        [bool(found) for found in (report.deadlocks, report.overruns, report.races, report.arrivals)],
     )
+
+
+def bare_body(body: tuple[Statement, ...]) -> list[object]:
+    """Statements without labels and positions, branches of several statements as several branches, no empty loops."""
+    result: list[object] = []
+    for statement in body:
+        if isinstance(statement, Loop):
+            inner = bare_body(statement.body)
+            result += [(str(statement.trip), inner)] if inner else []
+        elif isinstance(statement, If):
+            for condition, branch in ((statement.condition, statement.then), (None, statement.orelse)):
+                result += [(str(condition), item) for item in bare_body(branch)]
+        elif isinstance(statement, Step):
+            result.append(statement)
+        else:
+            result.append(replace(statement, label="", where=None) if hasattr(statement, "label") else statement)
+    return result
 
 
 BUILT = {
@@ -66,6 +86,15 @@ def test_the_same_verdicts_for_programs(program: Program) -> None:
 def test_the_same_verdicts_for_the_examples(path: object) -> None:
     program = to_program(load_pattern(str(path)))
     assert facts(analyse(there_and_back(program))) == facts(analyse(program))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_same_verdicts_for_random_programs(seed: int) -> None:
+    random = Random(seed)
+    program = nested_program(random) if seed % 6 == 0 else single_loop_program(random)
+    copy = there_and_back(program)
+    assert [bare_body(role.body) for role in copy.roles] == [bare_body(role.body) for role in program.roles]
+    assert facts(analyse(copy)) == facts(analyse(program))
 
 
 def program(*body: Statement, parameters: tuple[Parameter, ...] = ()) -> Program:
