@@ -15,7 +15,8 @@ reported, never guessed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import lcm, prod
@@ -72,19 +73,8 @@ def domain_of(program: Program) -> Domain:
     """The trip counts that decide ``program``. Raises UnboundedError."""
     program = _name_composite_trips(program)
     shape = _Shape({parameter.name for parameter in program.parameters})
-    for statement in statements(program):
-        if isinstance(statement, Loop):
-            shape.own.setdefault(statement.counter, set()).update(names_in(statement.trip))
-    for statement in statements(program):
-        if isinstance(statement, Loop):
-            shape.trip(statement.trip)
-        elif isinstance(statement, If):
-            shape.condition(statement.condition)
-        elif isinstance(statement, Access):
-            shape.visit(statement.slot)
-            shape.visit(statement.event_slot)
-        elif isinstance(statement, (Trigger, Wait)):
-            shape.visit(statement.slot)
+    for role in program.roles:
+        shape.body(role.body, {})
     slots = [buffer.slots for buffer in program.buffers] + [event.slots for event in program.events]
     period = lcm(1, *slots, *shape.moduli) * prod(shape.divisors)
     depth = max([1, *slots, _credit(program)])
@@ -109,11 +99,15 @@ def domain_of(program: Program) -> Domain:
 
 
 def _credit(program: Program) -> int:
-    """Summed slots of the events that start with settings or are triggered outside the loops that wait for them."""
-    early = {event.name for event in program.events if event.initial}
-    for role in program.roles:
-        early |= {trigger.event for trigger in _once(role.body)}
-    return sum(event.slots * max(1, event.initial) for event in program.events if event.name in early)
+    """Summed slots of the rings that start with free slots: set in a loop of variable count, and also before it."""
+    once = {trigger.event for role in program.roles for trigger in _once(role.body)}
+    counts = Counter(s.event for s in statements(program) if isinstance(s, Trigger))
+    counts.subtract(trigger.event for role in program.roles for trigger in _once(role.body))
+    return sum(
+        event.slots * max(1, event.initial)
+        for event in program.events
+        if (event.initial or event.name in once) and counts[event.name] > 0
+    )
 
 
 def _once(body: tuple[Statement, ...]) -> Iterator[Trigger]:
@@ -132,13 +126,25 @@ class _Shape:
     """What the expressions of a program ask of the bound: thresholds, factors, moduli, divisors."""
 
     parameters: set[str]
-    own: dict[str, set[str]] = field(default_factory=dict)  # counter -> names in its loop's trip count
     offset: int = 0
     scale: int = 1
     phases: int = 1  # stretches of iterations of one loop, each of a length that only the launch knows
     moduli: set[int] = field(default_factory=set)
     divisors: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
+
+    def body(self, body: tuple[Statement, ...], own: Mapping[str, frozenset[str]]) -> None:
+        """``own``: the names in the trip counts of the loops around, by loop counter."""
+        for statement in body:
+            if isinstance(statement, Loop):
+                self.trip(statement.trip)
+                self.body(statement.body, {**own, statement.counter: names_in(statement.trip)})
+            elif isinstance(statement, If):
+                self.condition(statement.condition, own)
+                self.body((*statement.then, *statement.orelse), own)
+            else:
+                for expr in _expressions(statement):
+                    self.visit(expr)
 
     def trip(self, expr: IntExpr) -> None:
         """A trip count: a constant, or names with coefficients ±1 and a constant, or max/min of such."""
@@ -155,12 +161,12 @@ class _Shape:
         self.phases = max(self.phases, len(names_in(expr)))
         self.visit(expr)
 
-    def condition(self, expr: IntExpr) -> None:
+    def condition(self, expr: IntExpr, own: Mapping[str, frozenset[str]]) -> None:
         """A branch. One on a counter and a parameter cuts the loop in two stretches, unless the parameter is the loop's
         own trip count, so that the cut lies at a fixed distance from its end."""
         names = names_in(expr)
         if not names <= self.parameters:
-            ends = set().union(*(self.own.get(name, set()) for name in names))
+            ends: set[str] = set().union(*(own.get(name, ()) for name in names))
             self.phases += len((names & self.parameters) - ends)
         self.visit(expr)
 

@@ -1,0 +1,137 @@
+"""Which trip counts are tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hb_analyzer.model import (
+    Access,
+    BinOp,
+    Buffer,
+    Const,
+    Event,
+    If,
+    IntExpr,
+    Loop,
+    Name,
+    Parameter,
+    Program,
+    Role,
+    Statement,
+    Trigger,
+)
+from hb_analyzer.trips import UnboundedError, domain_of
+from tests.hb_analyzer.programs import attention, gemm, persistent_gemm
+
+K64 = BinOp("cdiv", Name("K"), Const(64))
+
+
+def program(
+    *body: Statement, parameters: tuple[Parameter, ...] = (Parameter("N"), Parameter("M")), slots: int = 1
+) -> Program:
+    buffers = (Buffer("A", 64, slots=slots), Buffer("B", 64))
+    return Program("p", buffers, (Event("e"),), (Role("r", body),), parameters)
+
+
+def loop(trip: IntExpr, *body: Statement, counter: str = "i") -> Loop:
+    return Loop(counter, trip, body or (Access("A", "w"),))
+
+
+def test_the_specified_bound() -> None:
+    # One ring released in advance: 2·S + L.
+    assert domain_of(gemm(stages=4)).ranges == {"N": range(0, 2 * 4 + 4 + 1)}
+    assert domain_of(gemm(stages=3)).ranges == {"N": range(0, 2 * 3 + 3 + 1)}
+
+
+def test_rings_in_series_add_up() -> None:
+    # K and V rings of two slots each are released in advance: a path may pass both.
+    assert domain_of(attention(stages=2)).bound == 2 * (2 + 2) + 2
+
+
+def test_rings_of_three_and_four_slots_reach_their_common_period() -> None:
+    source = replace(gemm(stages=4), events=(Event("full", 4), Event("empty", 4), Event("other", 3)))
+    assert domain_of(source).period == 12
+    assert domain_of(source).bound == 2 * 4 + 12
+
+
+def test_minimum_and_maximum_are_respected() -> None:
+    limited = program(loop(Name("N")), parameters=(Parameter("N", 1, 2),))
+    assert list(domain_of(limited).valuations()) == [{"N": 1}, {"N": 2}]
+    shifted = program(loop(Name("N")), parameters=(Parameter("N", 1),))
+    assert domain_of(shifted).ranges["N"][0] == 1
+    with pytest.raises(UnboundedError, match="maximum is below its minimum"):
+        domain_of(program(loop(Name("N")), parameters=(Parameter("N", 3, 2),)))
+
+
+def test_independent_counts_take_the_product() -> None:
+    domain = domain_of(program(loop(Name("N")), loop(Name("M"))))
+    assert len(list(domain.valuations())) == (domain.bound + 1) ** 2
+    assert next(domain.valuations()) == {"N": 0, "M": 0}
+
+
+def test_unused_parameters_are_left_alone() -> None:
+    assert domain_of(program(loop(Const(3)))).ranges == {}
+
+
+def test_thresholds_shift_and_factors_stretch() -> None:
+    plain = domain_of(program(loop(Name("N")))).bound
+
+    def bound(condition: IntExpr, *more: Statement) -> int:
+        return domain_of(program(loop(Name("N"), If(condition, (Access("A", "w"),))), *more)).bound
+
+    assert bound(BinOp("==", Name("i"), Const(100))) >= plain + 100
+    assert bound(BinOp("<", BinOp("+", Name("i"), Const(2)), Name("N"))) == plain + 2
+    assert bound(BinOp("==", BinOp("%", Name("i"), Const(5)), Const(0))) >= plain + 4
+    assert bound(BinOp("<", BinOp("*", Const(2), Name("i")), Name("N"))) >= 2 * plain
+    # Another parameter cuts the loop into two stretches, each of which may be long.
+    assert bound(BinOp("<", Name("i"), Name("M")), loop(Name("M"))) >= 2 * plain
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        (loop(Name("N"), loop(BinOp("*", Name("M"), Name("i")), counter="j")),),
+        (loop(Name("N"), If(BinOp("<", BinOp("*", Name("i"), Name("M")), Const(3)), (Access("A", "w"),))),),
+        (loop(Name("N"), If(BinOp("==", BinOp("%", Name("i"), Name("M")), Const(0)), (Access("A", "w"),))),),
+    ],
+)
+def test_what_no_bound_covers_is_refused(body: tuple[Statement, ...]) -> None:
+    with pytest.raises(UnboundedError):
+        domain_of(program(*body, parameters=(Parameter("N"), Parameter("M"))))
+
+
+def test_composite_counts_become_parameters() -> None:
+    source = program(loop(K64), parameters=(Parameter("K", 1),))
+    domain = domain_of(source)
+    assert list(domain.ranges) == ["cdiv(K, 64)"]
+    # K ≥ 1 gives at least one iteration.
+    assert domain.ranges["cdiv(K, 64)"][0] == 1
+
+
+def test_a_composite_count_with_other_uses_of_its_parameter_is_refused() -> None:
+    with pytest.raises(UnboundedError, match="not provably equal or unrelated"):
+        domain_of(program(loop(K64), loop(Name("K")), parameters=(Parameter("K"),)))
+    with pytest.raises(UnboundedError, match="not provably equal or unrelated"):
+        domain_of(program(loop(K64), loop(BinOp("/", Name("K"), Const(64))), parameters=(Parameter("K"),)))
+
+
+def test_composite_counts_are_recognised_in_conditions() -> None:
+    ahead = If(BinOp("<", BinOp("+", Name("i"), Const(1)), K64), (Access("A", "w"),))
+    domain = domain_of(program(loop(K64, ahead), parameters=(Parameter("K"),)))
+    assert list(domain.ranges) == ["cdiv(K, 64)"]
+
+
+def test_the_tile_loop_needs_its_largest_value_only() -> None:
+    domain = domain_of(persistent_gemm())
+    assert domain.prefix == "T"
+    assert {values["T"] for values in domain.valuations(whole=False)} == {domain.bound}
+    assert len(list(domain.valuations())) == (domain.bound + 1) ** 2
+
+
+def test_a_tile_loop_that_something_follows_has_no_shortcut() -> None:
+    source = persistent_gemm()
+    role = source.roles[0]
+    followed = replace(role, body=(*role.body, Trigger("full")))
+    assert domain_of(replace(source, roles=(followed, *source.roles[1:]))).prefix is None
