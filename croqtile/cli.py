@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterable
@@ -19,6 +20,8 @@ DONE, REFUSED, USAGE, INTERNAL = 0, 1, 2, 3
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns the exit code (0 done, 1 refused, 2 bad command line or unusable file, 3 a bug)."""
+    if argv is None:
+        gc.disable()  # the process ends in a moment; collecting garbage would only cost time
     try:
         options = parse(sys.argv[1:] if argv is None else list(argv))
         if options.message is not None:

@@ -72,12 +72,13 @@ def test_out_of_bound_counts_the_slack_and_lists_the_buffers():
     )
 
 
-def test_many_events_count_too():
-    events = tuple(b.event(f"e{i}", 8) for i in range(8))  # 512 bytes of mbarriers, 384 more than the slack holds
-    fits = b.buffer("a", (smem.BLOCK_LIMIT - smem.SLACK - 384, 1), elem=ir.Elem.S8)
-    over = b.buffer("a", (smem.BLOCK_LIMIT - smem.SLACK - 383, 1), elem=ir.Elem.S8)
-    assert analyse(b.kernel(buffers=(fits,), events=events), sala=False).errors == ()
-    assert len(analyse(b.kernel(buffers=(over,), events=events), sala=False).errors) == 1
+def test_static_shared_memory_counts_too():
+    events = tuple(b.event(f"e{i}", 8) for i in range(8))
+    static = smem.static_bytes(b.kernel(buffers=(b.buffer("a", (64, 64)),), events=events))
+    assert static >= 8 * 8 * 8 - smem.SLACK  # the slack holds some of the mbarriers
+    for size, errors in ((smem.BLOCK_LIMIT - smem.SLACK - static, 0), (smem.BLOCK_LIMIT - smem.SLACK - static + 1, 1)):
+        buffer = b.buffer("a", (size, 1), elem=ir.Elem.S8)
+        assert len(analyse(b.kernel(buffers=(buffer,), events=events), sala=False).errors) == errors
 
 
 def test_slack_depends_on_the_operands():
