@@ -58,7 +58,8 @@ def deadlocks(unrolling: Unrolling, parameters: Parameters) -> Iterator[Defect]:
     if cycle:
         # Where the cycle changes role, one role waits for another: those are the operations to show.
         hops = [node for i, node in enumerate(cycle) if unrolling.roles[node] != unrolling.roles[cycle[i - 1]]]
-        sites = [unrolling.site(node) for node in (hops or cycle)]
+        start = hops.index(min(hops)) if hops else 0
+        sites = [unrolling.site(node) for node in (hops[start:] + hops[:start] or cycle)]
         chain = " → ".join(map(str, [*sites, sites[0]]))
         yield Defect("deadlock", f"circular wait: {chain}", first=sites[0], second=sites[-1], parameters=parameters)
 
