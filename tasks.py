@@ -92,15 +92,19 @@ def steps(c: Context) -> None:
 
 @task(
     help={
+        "steps": "exact references of these steps only, separated by commas",
         "update": "rewrite expected/ (shows the difference first)",
         "paper": "the timing profiles that the paper's own figures give",
         "timing": "results folders of repeated runs, separated by commas: the profile of this machine",
     }
 )
-def golden(c: Context, update: bool = False, paper: bool = False, timing: str = "", results: str = "") -> None:
+def golden(
+    c: Context, steps: str = "", update: bool = False, paper: bool = False, timing: str = "", results: str = ""
+) -> None:
     """How the results differ from expected/; the only way to rewrite it."""
-    runs = ("--timing", *timing.split(",")) if timing else ()
-    _reproduce("golden", *runs, update=update, paper=paper, results=results)
+    words = steps.split(",") if steps else []
+    words += ["--timing", *timing.split(",")] if timing else []
+    _reproduce("golden", *words, update=update, paper=paper, results=results)
 
 
 @task(help={"results": _HELP["results"]})

@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     check = _add(commands, "verify", _verify, "compare results to expected/, making what is missing")
     check.add_argument("kind", choices=["exact", "timing"])
     reference = _add(commands, "golden", _golden, "how the results differ from expected/; --update rewrites it")
+    reference.add_argument("steps", nargs="*", metavar="STEP", help="these steps only")
     reference.add_argument("--update", action="store_true")
     reference.add_argument("--paper", action="store_true", help="the profiles that the paper's own figures give")
     reference.add_argument("--timing", nargs="+", metavar="DIR", help="results folders of repeated runs on one machine")
@@ -206,9 +207,12 @@ def _references(options: argparse.Namespace) -> list[tuple[Path, dict[str, Any]]
         profiles = golden.paper_profiles(claims.load())
         return [(verify.EXPECTED / "timing" / f"{name}.json", made) for name, made in profiles.items()]
     if not options.timing:
+        unknown = [name for name in options.steps if name not in STEPS]
+        if unknown:
+            raise ValueError(f"there is no step `{unknown[0]}`: {', '.join(STEPS)}")
         folder = results_folder(options.results)
         # What only a GPU can make is no exact reference: it could not be verified without one.
-        names = [name for name, step in STEPS.items() if Need.GPU not in step.needs]
+        names = [name for name in options.steps or STEPS if Need.GPU not in STEPS[name].needs]
         documents = [document for name in names if (document := results.load(folder, name))]
         exact = [(document, golden.exact_reference(document)) for document in documents]
         return [(verify.EXPECTED / "exact" / f"{doc.step}.json", made) for doc, made in exact if made["values"]]

@@ -156,7 +156,7 @@ class StepProgress:
         self._advance(measurement.seconds)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=measurement.key)
-        elif record.duration_s > 1:  # long enough for a reader of a log to wonder what goes on
+        elif record.duration_s > 5:  # long enough for a reader of a log to wonder what goes on
             outcome = record.status if record.status == MEASURED else f"{record.status}: {record.reason}"
             self.console.print(Text(f"  {measurement.key}: {outcome} ({record.duration_s:.1f} s)"), soft_wrap=True)
 
