@@ -23,6 +23,7 @@ from .table import percent, table
 from .text import pattern_text
 from .text_explain import explain_text, verdict_json
 from .timeline import timeline_svg
+from .translate import to_program
 
 _EPILOG = f"""\
 FILE is a pattern file; the name of an example (see all-examples) works too.
@@ -118,8 +119,7 @@ def _explain(args: argparse.Namespace) -> Any:
             raise PatternError(args.file, "", f'no buffer "{name}" in it (it has: {", ".join(names)})')
     if args.a == args.b:
         raise PatternError(args.file, "", f'"{args.a}" twice: a pair has two different buffers')
-    analysis = analyse_pattern(pattern)
-    verdict = explain_pair(analysis.program, args.a, args.b)
+    verdict = explain_pair(to_program(pattern), args.a, args.b)
     return verdict_json(verdict) if args.json else explain_text(pattern.kernel, verdict)
 
 
@@ -130,7 +130,7 @@ def _dot(args: argparse.Namespace) -> Any:
 
 
 def _timeline(args: argparse.Namespace) -> Any:
-    analysis = analyse_pattern(_load(args.file))
+    analysis = analyse_pattern(_load(args.file), ablation=False)
     svg = timeline_svg(analysis.program, analysis.report, _trip_counts(args.set, analysis))
     return _deliver(args, "svg", svg)
 

@@ -38,13 +38,13 @@ class PatternAnalysis:
         }
 
 
-def analyse_pattern(pattern: Pattern) -> PatternAnalysis:
-    """Analyse a pattern, by the ablation's rule where the environment asks for it (:func:`noacyclic.selected`)."""
+def analyse_pattern(pattern: Pattern, ablation: bool | None = None) -> PatternAnalysis:
+    """Analyse a pattern; by the ablation's rule if ``ablation``, or, if None, where the environment asks for it."""
     from . import analyse  # late, so that patterns can be read and drawn without the engine
 
     inference = infer(pattern)
     program = to_program(pattern, inference)
-    if noacyclic.selected():
+    if noacyclic.selected() if ablation is None else ablation:
         one_iteration = Inference(inference.edges, dict.fromkeys(inference.loops, ()))
         unsound = noacyclic.analyse_without_acyclic(pattern)
         return PatternAnalysis(pattern, one_iteration, program, unsound, ablation=True)

@@ -140,10 +140,11 @@ def test_explain_needs_two_buffers(run: Run, names: tuple[str, str], message: st
     assert run("explain", KV, *names) == (2, "", f"error: {KV}: {message}\n")
 
 
-def test_explain_is_not_for_the_ablation(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_and_timeline_never_use_the_ablation(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HBA_NO_ACYCLIC", "1")
-    code, out, _ = run("explain", KV, "K_s", "V_s")
-    assert (code, "may not overlap (conflict)" in out) == (0, True)
+    assert "may not overlap (conflict)" in run("explain", KV, "K_s", "V_s")[1]
+    run("timeline", KV, "-o", str(tmp_path / "k.svg"))
+    assert "→ 32768 B" in (tmp_path / "k.svg").read_text()
 
 
 def test_dot(run: Run, run_json: Callable[..., Any], tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_an_event_triggered_only_outside_is_waited_for_once() -> None:
 # -- missing signals
 
 
-@pytest.mark.parametrize("event", ["k_full", "v_full", "v_empty"])
+@pytest.mark.parametrize("event", ["k_empty", "k_full", "v_empty", "v_full"])
 @pytest.mark.parametrize("end", ["signal_in", "signal_out"])
 def test_a_missing_signal_never_allows_more(event: str, end: str) -> None:
     """Without one signal the loops seem shorter; the pairs that the whole file refuses stay refused."""
