@@ -129,7 +129,7 @@ def render(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> str
 
 def _place(span: Span, severity: str, message: str, sources: Mapping[str, str]) -> list[str]:
     lines = [f"{span}: {severity}: {message}"]
-    text = sources.get(span.file, "").split("\n")
+    text = sources[span.file].split("\n") if span.file in sources else []
     if 1 <= span.line <= len(text):
         line = text[span.line - 1].rstrip()
         number = f"{span.line:5}"
@@ -663,8 +663,8 @@ class NotDivisible(Diagnostic):
     needs: str
 
 
-class OperandTooNarrow(Diagnostic):
-    template = "rows of '{name}' are {bytes} bytes: a matrix operand needs a swizzled layout, of at least 32-byte rows"
+class NoSwizzleFits(Diagnostic):
+    template = "no swizzle (32, 64, 128) fits '{name}', whose rows are {bytes} bytes, but matrix operands need one"
     name: str
     bytes: int
 
@@ -694,6 +694,11 @@ class OperandMisaligned(Diagnostic):
     name: str
     what: str
     unit: int
+
+
+class MixedTriggers(Diagnostic):
+    template = "event '{name}' is triggered here in all CTAs of the cluster, elsewhere by the same warpgroup in one"
+    name: str
 
 
 class UnevenArrivals(Diagnostic):

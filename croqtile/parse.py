@@ -92,8 +92,8 @@ class _Text:
 
 _WORDS = {"NAME": "a name", "INT": "an integer", "FLOAT": "a number", "$END": "the end of the function"}
 _CLASSES = {  # named terminals of several spellings
-    "ROW_OR_COL": "'row' or 'col'",
-    "REDUCTION": "'reduce_max' or 'reduce_sum'",
+    "ROW_OR_COL": ("'row'", "'col'"),
+    "REDUCTION": ("'reduce_max'", "'reduce_sum'"),
 }
 _OPERATORS = {"OR", "AND", "EQUALITY", "RELATION", "LESS", "MORE", "PLUS", "MINUS", "PRODUCT", "HASH", "QMARK"}
 _CONTINUE_EXPRESSION = _OPERATORS | {"DOT", "LSQB"}
@@ -114,14 +114,14 @@ def _expected(terminals: Iterable[str]) -> str:
         left -= _CONTINUE_EXPRESSION
         if not left:
             words.append("an operator")
-    words += sorted(_spelling(terminal) for terminal in left)
+    words += sorted(word for terminal in left for word in _spellings(terminal))
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
 
 
-def _spelling(terminal: str) -> str:
-    if terminal in _WORDS or terminal in _CLASSES:
-        return _WORDS.get(terminal) or _CLASSES[terminal]
-    return f"'{_parser().get_terminal(terminal).pattern.value}'"
+def _spellings(terminal: str) -> tuple[str, ...]:
+    if terminal in _CLASSES:
+        return _CLASSES[terminal]
+    return (_WORDS.get(terminal) or f"'{_parser().get_terminal(terminal).pattern.value}'",)
 
 
 def _explain(error: UnexpectedInput, text: _Text) -> StrayCharacter | SyntaxMistake:
@@ -137,9 +137,10 @@ def _explain(error: UnexpectedInput, text: _Text) -> StrayCharacter | SyntaxMist
     start = error.token.start_pos or 0
     span = text.span(start, start + len(error.token))
     before = text.before(start)
-    if expected == "';'" and before and before.line != span.line:
+    if "SEMICOLON" in accepts and "a statement" not in expected and before and before.line != span.line:
         span = before  # a forgotten semicolon shows best where it belongs
-    return SyntaxMistake(span, expected, f"'{error.token}'")
+    written = text.tokens[text.at(start)].text  # of '+=', the grammar sees the '+' only
+    return SyntaxMistake(span, expected, f"'{written if error.token in written else error.token}'")
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -343,7 +344,8 @@ class _Builder(Transformer[Token, Any]):
 
     def integer(self, meta: Meta, text: Token) -> ast.Integer:
         digits = text.rstrip("uUlL")
-        return ast.Integer(self.span(meta), int(digits, 0))
+        octal = digits.startswith("0") and digits.isdigit()
+        return ast.Integer(self.span(meta), int(digits, 8 if octal else 0))
 
     def floating(self, meta: Meta, text: Token) -> ast.Floating:
         return ast.Floating(self.span(meta), str(text))

@@ -120,9 +120,12 @@ def preprocess(path: str, defines: Iterable[str] = ()) -> SourceFile:
     machine = _Machine()
     for text in defines:
         machine.define_from_command_line(text)
-    source = machine.read(path, None)
+    try:
+        source = machine.read(path, None)
+    except CompileError as error:
+        raise CompileError(error.diagnostics, machine.texts) from None
     if machine.diagnostics:
-        raise CompileError(machine.diagnostics, source.sources())
+        raise CompileError(machine.diagnostics, machine.texts)
     return source
 
 
@@ -157,6 +160,7 @@ class _Machine(pcpp.Preprocessor):  # type: ignore[misc]
         super().__init__()
         self.diagnostics: list[Diagnostic] = []
         self.open_files: list[str] = []
+        self.texts: dict[str, str] = {}  # of every file read, by path
 
     def on_error(self, file: Any, line: int, msg: str) -> None:
         """pcpp reports here; ``file`` is the token's ``source``."""
@@ -175,6 +179,7 @@ class _Machine(pcpp.Preprocessor):  # type: ignore[misc]
                 text = stream.read()
         except OSError as error:
             raise CompileError([UnreadableFile(included_from, path, (error.strerror or str(error)).lower())]) from None
+        self.texts[path] = text
         self.open_files.append(path)
         source = _Reader(self, SourceFile(path, text)).run()
         self.open_files.pop()

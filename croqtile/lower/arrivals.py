@@ -25,6 +25,7 @@ def count(kernel: ir.Kernel, problems: list[diag.Diagnostic]) -> ir.Kernel:
                 triggers[trigger.event].append((instance, trigger))
     completed: dict[object, object] = {}
     for event, made in triggers.items():
+        problems += _mixed(event, made)
         per_slot: list[int] = []
         for slot in range(event.slots):
             arriving = {}
@@ -38,6 +39,16 @@ def count(kernel: ir.Kernel, problems: list[diag.Diagnostic]) -> ir.Kernel:
             problems.append(diag.UnevenArrivals(event.span, event.name, " or ".join(map(str, counts))))
         completed[event] = dataclasses.replace(event, arrivals=max(counts, default=0))
     return rewrite.replace(kernel, completed)
+
+
+def _mixed(event: ir.Event, made: list[tuple[int, ir.Trigger]]) -> list[diag.Diagnostic]:
+    """A warpgroup whose triggers count differently would need a different number of arrivals per setting."""
+    for instance, trigger in made:
+        others = [other for number, other in made if number == instance and not other.cluster]
+        if trigger.cluster and others:
+            note = diag.Note(others[0].span, "it counts in this CTA only here")
+            return [diag.MixedTriggers(trigger.span, event.name, notes=(note,))]
+    return []
 
 
 def reached(body: Iterable[ir.Stmt], warpgroup: ir.Symbol, instance: int) -> Iterator[ir.Trigger]:

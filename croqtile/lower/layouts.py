@@ -42,7 +42,7 @@ def assign(kernel: ir.Kernel, problems: list[diag.Diagnostic]) -> ir.Kernel:
             width = next((w for w in _WIDTHS if _fits(buffer, use, w)), 0)
             if not width and operands:
                 row = buffer.shape[-1] * buffer.elem.bytes
-                problems.append(diag.OperandTooNarrow(operands[0].span, buffer.name, row))
+                problems.append(diag.NoSwizzleFits(operands[0].span, buffer.name, row))
         elif width:
             problems += _misfits(buffer, use, width)
         problems += _misaligned(buffer, use)

@@ -1,5 +1,6 @@
 """Matrix instructions: what is refused, in which words, and where the caret stands."""
 
+# ruff: noqa: E501  (program text in tables)
 from __future__ import annotations
 
 from collections.abc import Callable

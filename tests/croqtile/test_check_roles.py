@@ -1,5 +1,6 @@
 """Roles and barriers: what is refused, in which words, and where the caret stands."""
 
+# ruff: noqa: E501  (program text in tables)
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.croqtile.tile import GEMM, SOFTMAX, Edits, edited, messages
+from tests.croqtile.tile import GEMM, Edits, edited, messages
 
 Golden = Callable[[str], None]
 

@@ -91,7 +91,7 @@ __co__ void softmax(global bf16 [128, 64] query, global bf16 [N, 64] key, global
 
 
 def edited(program: str, edits: Edits) -> str:
-    """``program`` with the first occurrence of each text replaced; a text that is not there is a mistake in the test."""
+    """``program`` with the first occurrence of each text replaced. A text that is missing is a mistake in the test."""
     for old, new in edits:
         assert old in program, f"no {old!r} in the program"
         program = program.replace(old, new, 1)
