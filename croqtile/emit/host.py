@@ -7,6 +7,7 @@ dimension binds which symbol, how the maps look and what the kernel takes.
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator
 
 from croqtile import ir
@@ -163,11 +164,15 @@ def _tensor_map(tensor_map: MapPlan) -> Iterator[str]:
 
 
 def _launch(plan: EmitPlan) -> Iterator[str]:
-    arguments = ", ".join(_argument(param) for param in plan.params)
+    call = f"choreo::launch::enqueue(site_, {plan.function}, grid_, {plan.threads}, {plan.dynamic_bytes},"
+    arguments = ", ".join(_argument(param) for param in plan.params) + ");"
     yield "static std::atomic<std::uint64_t> devices_{0};  // on which the limit of shared memory is raised"
     yield f"choreo::launch::allow_dynamic_memory(site_, {plan.function}, {plan.dynamic_bytes}, devices_);"
-    yield f"choreo::launch::enqueue(site_, {plan.function}, grid_, {plan.threads}, {plan.dynamic_bytes},"
-    yield f"                        {arguments});"
+    yield call
+    indent = " " * 24
+    yield from textwrap.wrap(
+        arguments, 116, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
     if not plan.kernel.asynchronous:
         yield "choreo::launch::finish(site_);"
 
