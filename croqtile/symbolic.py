@@ -132,13 +132,21 @@ def combine(a: Affine, b: Affine, sign: int) -> Affine:
 
 
 def low(a: Affine, facts: Facts = ()) -> int | None:
-    """A lower bound of ``a``, None if none is known. A fact f ≥ 0 gives a ≥ low(a − f)."""
+    """A lower bound of ``a``, None if none is known. A fact f ≥ 0 gives a ≥ low(a − t·f) for every t ≥ 0."""
     best = _interval_low(a)
     for fact in facts:
-        found = _interval_low(a - fact)
-        if found is not None and (best is None or found > best):
-            best = found
+        for times in _multiples(a, fact):
+            found = _interval_low(a - fact.scaled(times))
+            if found is not None and (best is None or found > best):
+                best = found
     return best
+
+
+def _multiples(a: Affine, fact: Affine) -> set[int]:
+    """Multiples of ``fact`` that cancel an atom of ``a``."""
+    in_fact = {atom.text: coefficient for atom, coefficient in fact.terms}
+    shared = ((c, in_fact[atom.text]) for atom, c in a.terms if atom.text in in_fact)
+    return {c // f for c, f in shared if c % f == 0 and c // f > 0}
 
 
 def high(a: Affine, facts: Facts = ()) -> int | None:
@@ -179,51 +187,40 @@ def multiply(a: Affine, b: Affine, facts: Facts) -> Affine:
 
 
 def divide(a: Affine, b: Affine, facts: Facts) -> Affine:
-    """C division, for a ≥ 0 and b ≥ 1 (there it is floor division)."""
+    """C division by b ≥ 1. It is floor division, and splits into parts, only where a ≥ 0."""
     _require(a, b, facts, "/")
-    if not b.is_constant:
-        bound = 0
-        return _operation("/", a, b, bound, None, f"{_operand(a)} / {_operand(b)}")
+    if not b.is_constant or not at_least(a, 0, facts):
+        return _quotient("/", a, b, facts)
     quotient, rest = _split(a, b.constant)
     if rest.constant == b.constant - 1 and not rest.is_constant:
-        return quotient + _round_up(Affine(rest.terms), b.constant, facts)
-    if at_least(rest, 0, facts) and at_least(constant(b.constant - 1) - rest, 0, facts):
-        return quotient
-    lowest, highest = low(rest, facts), high(rest, facts)
-    return quotient + _operation(
-        "/",
-        rest,
-        b,
-        None if lowest is None else lowest // b.constant,
-        None if highest is None else highest // b.constant,
-        f"{_operand(rest)} / {b}",
-    )
+        return quotient + _quotient("cdiv", Affine(rest.terms), b, facts)
+    return quotient + _quotient("/", rest, b, facts)
 
 
 def round_up_divide(a: Affine, b: Affine, facts: Facts) -> Affine:
-    """cdiv(a, b) for a ≥ 0 and b ≥ 1."""
+    """cdiv(a, b), in C (a + b − 1) / b, for b ≥ 1; see divide."""
     _require(a, b, facts, "cdiv")
-    if not b.is_constant:
-        bound = 1 if at_least(a, 1, facts) else 0
-        return _operation("cdiv", a, b, bound, None, f"cdiv({a}, {b})")
+    if not b.is_constant or not at_least(a, 1 - b.constant, facts):
+        return _quotient("cdiv", a, b, facts)
     quotient, rest = _split(a, b.constant)
-    return quotient + _round_up(rest, b.constant, facts)
+    return quotient + _quotient("cdiv", rest, b, facts)
 
 
-def _round_up(rest: Affine, divisor: int, facts: Facts) -> Affine:
-    if at_least(rest, 1, facts) and at_least(constant(divisor) - rest, 0, facts):
-        return constant(1)
-    if rest.is_constant:
-        return constant(-(-rest.constant // divisor))
-    lowest, highest = low(rest, facts), high(rest, facts)
-    return _operation(
-        "cdiv",
-        rest,
-        constant(divisor),
-        None if lowest is None else -(-lowest // divisor),
-        None if highest is None else -(-highest // divisor),
-        f"cdiv({rest}, {divisor})",
-    )
+def _quotient(op: str, a: Affine, b: Affine, facts: Facts) -> Affine:
+    """``a / b`` or ``cdiv(a, b)`` as one atom, or a constant if the bounds leave one value."""
+    text = f"cdiv({a}, {b})" if op == "cdiv" else f"{_operand(a)} / {_operand(b)}"
+    if not b.is_constant:
+        positive = op == "cdiv" and at_least(a, 1, facts)
+        bound = int(positive) if at_least(a, 0, facts) and at_least(b, 1, facts) else None
+        return _operation(op, a, b, bound, None, text)
+    add = b.constant - 1 if op == "cdiv" else 0
+    bounds = [
+        None if value is None or b.constant < 1 else int((value + add) / b.constant)
+        for value in (low(a, facts), high(a, facts))
+    ]
+    if bounds[0] is not None and bounds[0] == bounds[1]:
+        return constant(bounds[0])
+    return _operation(op, a, b, bounds[0], bounds[1], text)
 
 
 def remainder(a: Affine, b: Affine, facts: Facts) -> Affine:

@@ -262,6 +262,9 @@ class _RoleTranslation:
                 self.visit(s.body)
             return
         scope = self.scope
+        changed = walk.assigned(s.body, self.key)
+        if changed & walk.mentioned(s.extent):
+            raise Untranslatable("its body changes its own trip count")
         extent = scope.value(s.extent)
         trip = self.parameters.trip_count(extent, scope.facts)
         if extent.is_constant and extent.constant <= 0:
@@ -269,7 +272,6 @@ class _RoleTranslation:
         highest = symbolic.high(extent, scope.facts)
         counter = symbolic.counter(self.counter_name(s.counter), 0, None if highest is None else highest - 1)
         outer_facts, outer_out = scope.facts, self.out
-        changed = walk.assigned(s.body, self.key)
         linear = self.enter(changed, s, counter)
         outer_out = self.out
         self.out = []

@@ -208,3 +208,22 @@ def _increment(value: ir.Expr, symbol: ir.Symbol) -> int | None:
 
 def assigned(body: tuple[ir.Stmt, ...], key: RoleKey | None) -> set[ir.Symbol]:
     return {statement.symbol for statement in statements(body, key) if isinstance(statement, ir.Assign)}
+
+
+def mentioned(expr: ir.Expr) -> set[ir.Symbol]:
+    """Every scalar in an expression."""
+    if isinstance(expr, ir.Var):
+        return {expr.symbol}
+    return {symbol for inner in _operands(expr) for symbol in mentioned(inner)}
+
+
+def _operands(expr: ir.Expr) -> tuple[ir.Expr, ...]:
+    if isinstance(expr, ir.Binary):
+        return (expr.left, expr.right)
+    if isinstance(expr, ir.Unary):
+        return (expr.operand,)
+    if isinstance(expr, ir.Select):
+        return (expr.condition, expr.yes, expr.no)
+    if isinstance(expr, ir.Intrinsic):
+        return expr.args
+    return expr.indices if isinstance(expr, (ir.FragElement, ir.TensorElement)) else ()

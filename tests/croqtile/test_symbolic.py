@@ -49,6 +49,8 @@ def test_facts_improve_bounds():
     fact = blocks - constant(1) - BM  # bm < cdiv(K, 128)
     assert symbolic.low(blocks - BM) is None
     assert symbolic.low(blocks - BM, (fact,)) == 1
+    assert symbolic.low((blocks - BM).scaled(128), (fact,)) == 128
+    assert str(cdiv((blocks - BM).scaled(128), 128, (fact,))) == "cdiv(K, 128) - bm"
     guard = symbolic.compare(">", I, constant(0), ())
     assert symbolic.low(I - constant(1), symbolic.guard_facts(guard, True)) == 0
     assert symbolic.high(I, symbolic.guard_facts(guard, False)) == 0
@@ -62,6 +64,13 @@ def test_remainders_keep_their_relation():
     assert str(symbolic.remainder(I.scaled(4) + constant(3), constant(4), ())) == "3"
     inner = symbolic.remainder(I, constant(3), ())
     assert str(symbolic.remainder(inner + constant(1), constant(3), ())) == "(i + 1) % 3"
+
+
+def test_counts_that_may_be_negative_do_not_split():
+    """cdiv(K - 128, 64) is 0 in C for K = 28, and cdiv(K, 64) - 2 is -1."""
+    assert str(cdiv(K - constant(128), 64)) == "cdiv(K - 128, 64)"
+    assert str(cdiv(K - constant(64), 64)) == "cdiv(K, 64) - 1"
+    assert str(symbolic.divide(K - constant(64), constant(64), ())) == "(K - 64) / 64"
 
 
 def test_what_c_and_floor_division_see_differently_is_refused():
@@ -126,9 +135,9 @@ def compute(e, env):
         "+": lambda: a + b,
         "-": lambda: a - b,
         "*": lambda: a * b,
-        "/": lambda: a // b,
-        "%": lambda: a % b,
-        "cdiv": lambda: -(-a // b),
+        "/": lambda: quotient(a, b),
+        "%": lambda: a - b * quotient(a, b),
+        "cdiv": lambda: quotient(a + b - 1, b),
         "max": lambda: max(a, b),
         "min": lambda: min(a, b),
         "<": lambda: int(a < b),
@@ -138,6 +147,11 @@ def compute(e, env):
         "==": lambda: int(a == b),
         "!=": lambda: int(a != b),
     }[op]()
+
+
+def quotient(a, b):
+    """As in C: towards zero."""
+    return a // b if a >= 0 else -(-a // b)
 
 
 def value_of(affine, env):

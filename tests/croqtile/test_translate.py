@@ -225,6 +225,12 @@ def test_a_count_that_steps_under_a_condition():
     assert text(kernel) == ["loop k < cdiv(K, 64)", "wait full[it_ % 4]", "if (2 < k)", "step it_ += 1"]
 
 
+def test_a_loop_that_changes_its_own_trip_count_is_opaque():
+    it, k = b.value("it", mutable=True), b.counter("k", cdiv(K, 64))
+    loop = ir.ForEach(k, ir.Var(it), (b.wait(FULL), b.assign(it, op(it, "+", 1))), b.span())
+    assert "its body changes its own trip count" in text(one_role(b.let(it, cdiv(K, 64)), loop))[0]
+
+
 def test_an_assignment_that_the_analysis_cannot_follow_is_opaque():
     it, k = b.value("it", mutable=True), b.counter("k", cdiv(K, 64))
     body = (b.wait(FULL, op(it, "%", 4)), b.assign(it, op(op(it, "*", 3), "+", 1)))
