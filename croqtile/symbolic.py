@@ -86,7 +86,7 @@ class Affine:
         if self.is_one_atom:
             return self.terms[0][0].text
         text = ""
-        for atom, coefficient in self.terms:
+        for atom, coefficient in sorted(self.terms, key=lambda term: term[1] < 0):
             size = abs(coefficient)
             factor = atom.text if atom.op in _BARE else f"({atom.text})"
             piece = factor if size == 1 else f"{size} * {factor}"
