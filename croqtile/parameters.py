@@ -115,6 +115,7 @@ class Resolution:
         parameters: dict[str, model.Parameter] = {}
         origins: dict[str, frozenset[str]] = {}
         control: set[str] = set()
+        bounded: list[tuple[str, ...]] = []
 
         def add(name: str, low: int, high: int | None, made_from: frozenset[str], entry: _Sum) -> model.IntExpr:
             known = parameters.get(name)
@@ -135,10 +136,13 @@ class Resolution:
                     (c, add(_unreserved(a.text, reserved), a.low or 0, a.high, _variables(a), entry)) for a, c in terms
                 ]
                 expressions[key] = _sum(pieces, 0)
+                alone = symbolic.low(entry.affine)
+                if alone is None or alone < entry.low:  # what the launch guarantees of the sum is lost
+                    bounded.append(tuple(sorted(_unreserved(atom.text, reserved) for atom, _ in terms)))
             else:
                 made_from = frozenset().union(*(_variables(atom) for atom, _ in terms))
                 expressions[key] = add(names[key], entry.low, entry.high, made_from, entry)
-        return Resolution(expressions, parameters, frozenset(parameters) - control, _related(origins))
+        return Resolution(expressions, parameters, frozenset(parameters) - control, _related(origins, bounded))
 
 
 _PLACEHOLDER = "§"
@@ -168,12 +172,13 @@ def _unreserved(text: str, reserved: frozenset[str]) -> str:
     return f"({text})" if text in reserved else text
 
 
-def _related(origins: Mapping[str, frozenset[str]]) -> tuple[tuple[str, ...], ...]:
-    by_variable: dict[str, list[str]] = {}
+def _related(origins: Mapping[str, frozenset[str]], bounded: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    by_variable: dict[str, set[str]] = {}
     for name, variables in origins.items():
         for variable in variables:
-            by_variable.setdefault(variable, []).append(name)
-    return tuple(sorted({tuple(sorted(set(group))) for group in by_variable.values() if len(set(group)) > 1}))
+            by_variable.setdefault(variable, set()).add(name)
+    groups = {tuple(sorted(group)) for group in by_variable.values()}
+    return tuple(sorted(group for group in groups | set(bounded) if len(group) > 1))
 
 
 def _sum(pieces: list[tuple[int, model.IntExpr]], constant: int) -> model.IntExpr:
