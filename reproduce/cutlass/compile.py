@@ -12,7 +12,9 @@ import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from threading import BoundedSemaphore
 
 from croqtile.toolchain import Toolchain, parse_resources
 from reproduce import ROOT, process
@@ -24,7 +26,7 @@ from reproduce.cutlass.union import overlay
 SOURCES = ROOT / "kernels" / "cutlass"
 SIZES_LIMIT_S = 300.0
 PROGRAM_LIMIT_S = 1200.0
-PROGRAM_MEMORY_GB = 3.0  # of one nvcc, at its peak
+PROGRAM_MEMORY = 3 << 30  # bytes that one nvcc takes at its peak
 
 # 20012: CUTLASS marks defaulted functions __host__ __device__, and nvcc says that it ignores that.
 _FLAGS = ("-std=c++17", "--expt-relaxed-constexpr", "-diag-suppress", "20012", "-gencode")
@@ -92,7 +94,8 @@ class Compiler:
             with tempfile.TemporaryDirectory(dir=path.parent) as folder:
                 made = Path(folder) / "program"
                 command = [*arguments, *self.tools.link_flags, "-o", self._relative(made)]
-                finished = self._nvcc([*command, self._relative(SOURCES / "gemm.cu")], PROGRAM_LIMIT_S, log)
+                with _memory():
+                    finished = self._nvcc([*command, self._relative(SOURCES / "gemm.cu")], PROGRAM_LIMIT_S, log)
                 printed.write_text(finished.output)
                 made.replace(path)
         return _describe(path, printed.read_text())
@@ -151,6 +154,16 @@ def read_sizes(ptx: str) -> dict[str, Sizes]:
     if not found:
         raise CutlassError("sizes.cu: nvcc printed no constants")
     return found
+
+
+@cache
+def _memory() -> BoundedSemaphore:
+    """As many compilations at once as fit into the memory that is free when the first one starts, at least one."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):  # not known on this system
+        free = 0
+    return BoundedSemaphore(max(1, free // PROGRAM_MEMORY))
 
 
 def _describe(path: Path, log: str) -> Program:

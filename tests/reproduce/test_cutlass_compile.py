@@ -8,7 +8,7 @@ import pytest
 
 from croqtile import toolchain
 from reproduce import ROOT
-from reproduce.cutlass import configurations
+from reproduce.cutlass import compile, configurations
 from reproduce.cutlass.compile import Compiler, Sizes, macros, read_sizes
 from reproduce.cutlass.configurations import ALL, HALF_CD, NON_PERSISTENT, TABLE2, Storage
 from reproduce.cutlass.errors import CutlassError
@@ -73,6 +73,14 @@ def test_a_compiler_error_names_the_source_and_the_headers(tmp_path: Path) -> No
     headers = Headers(tmp_path, "9.9.9", "test")
     with pytest.raises(CutlassError, match=r"sizes\.cu with CUTLASS 9\.9\.9 \(test\): .*cutlass/cutlass\.h"):
         Compiler(toolchain.find(), headers, tmp_path / "build").sizes(Storage.STRUCT)
+
+
+@pytest.mark.parametrize(("free_gib", "together"), [(1, 1), (7, 2), (100, 33)])
+def test_as_many_compilations_as_fit_into_memory(free_gib: int, together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile.os, "sysconf", {"SC_AVPHYS_PAGES": free_gib << 18, "SC_PAGE_SIZE": 4096}.__getitem__)
+    slots = compile._memory.__wrapped__()
+    taken = [slots.acquire(blocking=False) for _ in range(together + 1)]
+    assert taken == [True] * together + [False]
 
 
 def test_configuration_names_are_unique() -> None:
