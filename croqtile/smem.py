@@ -13,6 +13,7 @@ SLACK_SWIZZLED = 1024
 SLACK = 128
 
 BARRIER_BYTES = 8  # one mbarrier
+COPY_ALIGNMENT = 128  # of a shared tile that the copy engine fills
 
 
 def slack(kernel: ir.Kernel) -> int:
@@ -28,10 +29,8 @@ def barrier_room(kernel: ir.Kernel) -> int:
 
 
 def static_bytes(kernel: ir.Kernel) -> int:
-    """Static shared memory of the kernel: the mbarriers of events that find no room behind the placement.
-
-    It lies before dynamic memory, so where the kernel does not align that itself, its size is a multiple of the
-    alignment."""
+    """Static shared memory of the kernel: the mbarriers of events that find no room behind the placement. The toolchain
+    pads it to the alignment that is declared for dynamic memory, which follows it."""
     room, static = barrier_room(kernel), 0
     for event in kernel.events:
         size = BARRIER_BYTES * event.slots
@@ -39,13 +38,18 @@ def static_bytes(kernel: ir.Kernel) -> int:
             room -= size
         else:
             static += size
-    unit = BARRIER_BYTES if _loads_swizzled(kernel) else alignment(kernel)
+    unit = declared_alignment(kernel)
     return -(-static // unit) * unit
 
 
 def alignment(kernel: ir.Kernel) -> int:
     """Bytes to which the base of the placement must be aligned."""
-    return max((buffer.align for buffer in kernel.buffers), default=BARRIER_BYTES)
+    return max((buffer.align for buffer in kernel.buffers), default=COPY_ALIGNMENT)
+
+
+def declared_alignment(kernel: ir.Kernel) -> int:
+    """Bytes to which the declaration of dynamic memory aligns it."""
+    return COPY_ALIGNMENT if _loads_swizzled(kernel) else alignment(kernel)
 
 
 def _loads_swizzled(kernel: ir.Kernel) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from croqtile import ir
+from croqtile import ir, rewrite
 from croqtile.emit import events
 from croqtile.emit.context import Context, Names
 from croqtile.emit.errors import refuse
 from croqtile.emit.plan import EmitPlan
-from croqtile.emit.planning import every_statement
 from croqtile.emit.roles import emit_roles, register_budget
 from croqtile.emit.statements import Statements, fragments_of
 from croqtile.emit.storage import emit_initialisation, emit_storage
@@ -73,7 +72,7 @@ def _prologue(context: Context) -> None:
 
 def _body(context: Context) -> None:
     kernel = context.plan.kernel
-    blocks = [statement for statement in every_statement(kernel.body) if isinstance(statement, ir.Roles)]
+    blocks = [statement for statement in rewrite.statements(kernel.body) if isinstance(statement, ir.Roles)]
     once = len(blocks) == 1 and blocks[0] in kernel.body
     counted = events.waited_events(kernel.body)
     if not once:
@@ -99,7 +98,7 @@ def _names(plan: EmitPlan) -> Names:
         return f"{name}_" if name in taken else name
 
     barriers: dict[tuple[int, ...], int] = {}
-    for statement in every_statement(kernel.body):
+    for statement in rewrite.statements(kernel.body):
         if isinstance(statement, ir.SyncWarpgroups):
             members = tuple(sorted(statement.members))
             barriers.setdefault(members, kernel.warpgroups + 1 + len(barriers))
@@ -121,7 +120,7 @@ def _symbols(kernel: ir.Kernel) -> Iterable[ir.Symbol]:
     yield from kernel.grid
     yield kernel.warpgroup
     yield from (captured.symbol for captured in kernel.captured)
-    for statement in every_statement(kernel.body):
+    for statement in rewrite.statements(kernel.body):
         if isinstance(statement, (ir.Let, ir.Assign)):
             yield statement.symbol
         elif isinstance(statement, ir.ForEach):

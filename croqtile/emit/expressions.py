@@ -146,22 +146,3 @@ def _float(text: str) -> tuple[str, int]:
     if text.lstrip("-") == "inf":
         return ("-INFINITY", _UNARY) if text.startswith("-") else ("INFINITY", _ATOM)
     return text, _UNARY if text.startswith("-") else _ATOM
-
-
-def mentions(expr: ir.Expr, symbol: ir.Symbol) -> bool:
-    """Does ``symbol`` occur in ``expr``?"""
-    match expr:
-        case ir.Var(found):
-            return found is symbol
-        case ir.Binary(_, left, right):
-            return mentions(left, symbol) or mentions(right, symbol)
-        case ir.Unary(_, operand):
-            return mentions(operand, symbol)
-        case ir.Select(condition, yes, no):
-            return any(mentions(part, symbol) for part in (condition, yes, no))
-        case ir.Intrinsic(_, args, _):
-            return any(mentions(arg, symbol) for arg in args)
-        case ir.FragElement(_, indices) | ir.TensorElement(_, indices):
-            return any(mentions(index, symbol) for index in indices)
-        case _:
-            return False

@@ -8,10 +8,13 @@ registers h = 0, 1 in each half.
 
 from __future__ import annotations
 
-from croqtile import ir
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import get_args
+
+from croqtile import ir, rewrite
 from croqtile.emit.context import Context
 from croqtile.emit.errors import refuse
-from croqtile.emit.expressions import mentions
 
 _PACK = {ir.Elem.F16: "pack_f16", ir.Elem.BF16: "pack_bf16"}
 _UNPACK = {ir.Elem.F16: ("f16_low", "f16_high"), ir.Elem.BF16: ("bf16_low", "bf16_high")}
@@ -73,18 +76,9 @@ def each_half(fragment: ir.Fragment) -> list[str]:
 
 
 def emit_copy(context: Context, copy: ir.FragCopy) -> None:
-    """``frag.copy``: an element-wise copy that converts."""
-    if (copy.target.rows, copy.target.cols) != (copy.source.rows, copy.source.cols):
-        refuse(copy.span, f"{copy.target.name} and {copy.source.name} have different shapes")
-    if copy.target.elem is copy.source.elem:
-        for target, source in zip(each_half(copy.target), each_half(copy.source), strict=True):
-            context.out.line(f"copy_registers({target}, {source});")
-        return
-    rows = ir.Symbol("i", ir.SymbolKind.LAMBDA, "i_")
-    columns = ir.Symbol("j", ir.SymbolKind.LAMBDA, "j_")
-    indices = (rows,) if copy.target.cols is None else (rows, columns)
-    element = ir.FragElement(copy.source, tuple(ir.Var(index) for index in indices))
-    emit_apply(context, ir.FragApply(copy.target, indices, element, copy.span))
+    """``frag.copy``; the checker has compared shapes and element types."""
+    for target, source in zip(each_half(copy.target), each_half(copy.source), strict=True):
+        context.out.line(f"copy_registers({target}, {source});")
 
 
 def emit_reduce(context: Context, reduce: ir.FragReduce) -> None:
@@ -108,39 +102,48 @@ def emit_apply(context: Context, apply: ir.FragApply) -> None:
 
 def _apply_loop(context: Context, apply: ir.FragApply, half_rows: str) -> None:
     fragment = apply.fragment
-    pairs = is_packed(fragment) or any(is_packed(used) for used in fragments_in(apply.value))
+    pairs = is_packed(fragment) or any(is_packed(element.fragment) for element in _elements(apply.value))
     count = registers(fragment) // 2 if pairs and not is_packed(fragment) else registers(fragment)
-    body: list[str] = []
-    row, *column = apply.indices
-    if mentions_outside_elements(apply.value, row):
-        high = {True: "2", False: f"({_REGISTER} / 2 % 2)"}[pairs] if not pairs else f"({_REGISTER} % 2)"
-        if fragment.cols is None:
-            high = _REGISTER
-        body.append(f"const int {row.cname} = fragment_row(){half_rows} + 8 * {high};")
-    if column and mentions_outside_elements(apply.value, column[0]):
-        group = f"{_REGISTER} / 2" if pairs else f"{_REGISTER} / 4"
-        within = "" if pairs else f" + {_REGISTER} % 2"
-        body.append(f"const int {column[0].cname} = fragment_column() + 8 * ({group}){within};")
-    body += _assignments(context, apply, pairs)
-    context.out.unroll()
+    numbers, assignments = _row_and_column(apply, half_rows, pairs), _assignments(context, apply, pairs)
+    out = context.out
+    out.unroll()
     head = f"for (int {_REGISTER} = 0; {_REGISTER} < {count}; ++{_REGISTER})"
-    if len(body) == 1:
-        context.out.line(f"{head} {body[0]}")
+    note = f"line {apply.span.line}"
+    if not numbers and len(assignments) == 1 and out.fits(f"{head} {assignments[0]}"):
+        out.noted(f"{head} {assignments[0]}", note)
         return
-    with context.out.block(head):
-        for line in body:
-            context.out.line(line)
+    with out.block(head, note=note):
+        for line in (*numbers, *assignments):
+            out.wrapped(line)
+
+
+def _row_and_column(apply: ir.FragApply, half_rows: str, pairs: bool) -> list[str]:
+    """The element's row and column number (of a pair: of its first element), where the expression needs them."""
+    needed = set(_numbers(apply.value))
+    row, *column = apply.indices
+    lines = []
+    if row in needed:
+        high = f"8 * {_REGISTER}" if not column else f"8 * ({_row_register(pairs)})"
+        lines.append(f"const int {row.cname} = fragment_row(){half_rows} + {high};")
+    if column and column[0] in needed:
+        group = f"8 * ({_REGISTER} / 2)" if pairs else f"8 * ({_REGISTER} / 4) + {_REGISTER} % 2"
+        lines.append(f"const int {column[0].cname} = fragment_column() + {group};")
+    return lines
+
+
+def _row_register(pairs: bool) -> str:
+    """Which of a thread's two rows a register belongs to."""
+    return f"{_REGISTER} % 2" if pairs else f"{_REGISTER} / 2 % 2"
 
 
 def _assignments(context: Context, apply: ir.FragApply, pairs: bool) -> list[str]:
+    """One register, or the two of a pair; each element's value depends on nothing but elements at its own place."""
     fragment = apply.fragment
     if not pairs:
         return [f"{_element(fragment, fragment, None)} = {_value(context, apply, None)};"]
     values = [_value(context, apply, position) for position in (0, 1)]
     if is_packed(fragment):
-        name = f"{_array(fragment)}[{_REGISTER}]"
-        return [f"{name} = {_PACK[fragment.elem]}({values[0]}, {values[1]});"]
-    # Both elements are computed before either is assigned: one may read the other's old value.
+        return [f"{_array(fragment)}[{_REGISTER}] = {_PACK[fragment.elem]}({values[0]}, {values[1]});"]
     return [f"{_element(fragment, fragment, position)} = {value};" for position, value in enumerate(values)]
 
 
@@ -149,11 +152,10 @@ def _value(context: Context, apply: ir.FragApply, position: int | None) -> str:
     value = apply.value
     if is_packed(apply.fragment) and isinstance(value, ir.Intrinsic) and value.target is apply.fragment.elem:
         value = value.args[0]  # packing rounds
-    printer = context.printer(apply.span, lambda element: _element(element.fragment, apply.fragment, position))
-    if position == 1 and len(apply.indices) > 1:
+    if position == 1:
         column = apply.indices[1]
-        value = substitute(value, column, ir.Binary("+", ir.Var(column), ir.IntLit(1)))
-    return printer(value)
+        value = rewrite.replace(value, {column: replace(column, cname=f"({column.cname} + 1)")})
+    return context.printer(apply.span, lambda e: _element(e.fragment, apply.fragment, position))(value)
 
 
 def _array(fragment: ir.Fragment) -> str:
@@ -165,11 +167,7 @@ def _element(fragment: ir.Fragment, looped: ir.Fragment, position: int | None) -
     number 0 or 1 of a pair."""
     array = _array(fragment)
     if fragment.cols is None:
-        if looped.cols is None:
-            return f"{array}[{_REGISTER}]"
-        if position is None:
-            return f"{array}[{_REGISTER} / 2 % 2]"
-        return f"{array}[{_REGISTER} % 2]"
+        return f"{array}[{_REGISTER if looped.cols is None else _row_register(position is not None)}]"
     if is_packed(fragment):
         return f"{_UNPACK[fragment.elem][position or 0]}({array}[{_REGISTER}])"
     if position is None:
@@ -181,65 +179,25 @@ def _element(fragment: ir.Fragment, looped: ir.Fragment, position: int | None) -
 # Expressions of frag.apply
 
 
-def fragments_in(expr: ir.Expr) -> list[ir.Fragment]:
-    return [element.fragment for element in _elements_in(expr)]
+def _elements(expr: ir.Expr) -> list[ir.FragElement]:
+    return [node for node in rewrite.nodes(expr) if isinstance(node, ir.FragElement)]
 
 
-def _elements_in(expr: ir.Expr) -> list[ir.FragElement]:
-    if isinstance(expr, ir.FragElement):
-        return [expr]
-    return [found for child in children(expr) for found in _elements_in(child)]
-
-
-def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
-    """The direct subexpressions."""
-    match expr:
-        case ir.Binary(_, left, right):
-            return (left, right)
-        case ir.Unary(_, operand):
-            return (operand,)
-        case ir.Select(condition, yes, no):
-            return (condition, yes, no)
-        case ir.Intrinsic(_, args):
-            return args
-        case ir.FragElement(_, indices) | ir.TensorElement(_, indices):
-            return indices
-        case _:
-            return ()
-
-
-def mentions_outside_elements(expr: ir.Expr, symbol: ir.Symbol) -> bool:
-    """Is the row or column number itself needed? (Elements of fragments are found by register.)"""
-    if isinstance(expr, ir.FragElement):
-        return False
+def _numbers(expr: ir.Expr) -> Iterator[ir.Symbol]:
+    """The symbols whose value is needed: not those that only say which element of a fragment, found by register."""
     if isinstance(expr, ir.Var):
-        return mentions(expr, symbol)
-    return any(mentions_outside_elements(child, symbol) for child in children(expr))
-
-
-def substitute(expr: ir.Expr, symbol: ir.Symbol, by: ir.Expr) -> ir.Expr:
-    """``expr`` with ``by`` for ``symbol``, outside elements of fragments."""
-    match expr:
-        case ir.Var(found) if found is symbol:
-            return by
-        case ir.Binary(op, left, right):
-            return ir.Binary(op, substitute(left, symbol, by), substitute(right, symbol, by))
-        case ir.Unary(op, operand):
-            return ir.Unary(op, substitute(operand, symbol, by))
-        case ir.Select(condition, yes, no):
-            return ir.Select(*(substitute(part, symbol, by) for part in (condition, yes, no)))
-        case ir.Intrinsic(name, args, target):
-            return ir.Intrinsic(name, tuple(substitute(arg, symbol, by) for arg in args), target)
-        case ir.TensorElement(tensor, indices):
-            return ir.TensorElement(tensor, tuple(substitute(index, symbol, by) for index in indices))
-        case _:
-            return expr
+        yield expr.symbol
+    elif not isinstance(expr, ir.FragElement):
+        for part in vars(expr).values():
+            for item in part if isinstance(part, tuple) else (part,):
+                if isinstance(item, get_args(ir.Expr)):
+                    yield from _numbers(item)
 
 
 def _check_elements(expr: ir.Expr, apply: ir.FragApply) -> None:
     """A thread can only read the elements that it holds itself: those of its own row and column."""
     expected = tuple(ir.Var(index) for index in apply.indices)
-    for element in _elements_in(expr):
+    for element in _elements(expr):
         fragment = element.fragment
         wanted = expected[:1] if fragment.cols is None else expected
         if element.indices != wanted:

@@ -29,7 +29,7 @@ def emit_mma(context: Context, mma: ir.Mma) -> None:
     steps = mma.k // instruction.k
     halves = mma.m // 64
     out = context.out
-    with out.block(""):
+    with out.block("", note=f"mma.row.{mma.b_layout} {mma.accumulator.name}, line {mma.span.line}"):
         a_operand = _a_operand(context, mma, instruction, steps, halves)
         b_operand = _b_operand(context, mma, instruction, steps)
         out.line("wgmma_fence();")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from croqtile import ir, smem
+from croqtile import ir, rewrite, smem
 from croqtile.emit import tensormap
 from croqtile.emit.copies import Copy, plan_copy
 from croqtile.emit.plan import EmitPlan, GridAxis, MapPlan, Param
@@ -75,12 +75,6 @@ def _barriers(kernel: ir.Kernel, placement_bytes: int) -> tuple[dict[str, int], 
 Ranges = Mapping[ir.Symbol, tensormap.Range]
 
 
-def every_statement(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Stmt]:
-    """Every statement of all roles, outermost first."""
-    for statement, _ in _with_ranges(body, None, {}):
-        yield statement
-
-
 def _with_ranges(
     body: tuple[ir.Stmt, ...], warpgroup: ir.Symbol | None, ranges: Ranges
 ) -> Iterator[tuple[ir.Stmt, Ranges]]:
@@ -146,46 +140,10 @@ def _addressed_tensors(kernel: ir.Kernel) -> tuple[set[ir.Tensor], set[ir.Tensor
     """Tensors that the kernel reaches through pointers: handed to functions (which may write), and read by elements."""
     written: set[ir.Tensor] = set()
     read: set[ir.Tensor] = set()
-    for statement in every_statement(kernel.body):
-        for view in statement.args if isinstance(statement, ir.Call) else ():
-            if isinstance(view, ir.View) and isinstance(view.root, ir.Tensor):
-                written.add(view.root)
-        for expr in expressions_of(statement):
-            read.update(_tensors_in(expr))
+    for node in rewrite.nodes(kernel.body):
+        if isinstance(node, ir.Call):
+            views = (argument for argument in node.args if isinstance(argument, ir.View))
+            written.update(view.root for view in views if isinstance(view.root, ir.Tensor))
+        elif isinstance(node, ir.TensorElement):
+            read.add(node.tensor)
     return written, read
-
-
-def expressions_of(statement: ir.Stmt) -> Iterator[ir.Expr]:
-    """The scalar expressions of a statement itself (not of its views, whose indices the checker keeps integer)."""
-    match statement:
-        case ir.Let(_, value) | ir.Assign(_, value) | ir.FragApply(_, _, value) | ir.AccFill(_, value):
-            yield value
-        case ir.ForEach(_, extent):
-            yield extent
-        case ir.If(condition) | ir.OnlyWarpgroups(condition):
-            yield condition
-        case ir.Call(_, args):
-            yield from (arg for arg in args if not isinstance(arg, ir.View))
-        case ir.Wait(_, slot) | ir.Trigger(_, slot):
-            yield slot
-        case _:
-            return
-
-
-def _tensors_in(expr: ir.Expr) -> Iterator[ir.Tensor]:
-    match expr:
-        case ir.TensorElement(tensor, indices):
-            yield tensor
-            children: tuple[ir.Expr, ...] = indices
-        case ir.Binary(_, left, right):
-            children = (left, right)
-        case ir.Unary(_, operand):
-            children = (operand,)
-        case ir.Select(condition, yes, no):
-            children = (condition, yes, no)
-        case ir.Intrinsic(_, args):
-            children = args
-        case _:
-            children = ()
-    for child in children:
-        yield from _tensors_in(child)

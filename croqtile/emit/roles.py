@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from croqtile import ir
+from croqtile import ir, rewrite
 from croqtile.emit import events, fragments
 from croqtile.emit.context import Context, Meeting, Runs
-from croqtile.emit.planning import every_statement, role_ranges
+from croqtile.emit.planning import role_ranges
 from croqtile.emit.statements import Statements, fragments_of
 
 REGISTER_FILE = 65536  # 32-bit registers of an SM
@@ -135,7 +135,7 @@ def register_budget(kernel: ir.Kernel) -> Registers | None:
     role leave it too few of those that a launch gives to every thread; and only if one can give and another take."""
     roles = [
         role
-        for statement in every_statement(kernel.body)
+        for statement in rewrite.statements(kernel.body)
         if isinstance(statement, ir.Roles)
         for role in statement.roles
     ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from croqtile import ir
+from croqtile import ir, rewrite
 from croqtile.emit import events, fragments, mma, transfer
 from croqtile.emit.context import Context, Runs
 from croqtile.emit.errors import refuse
-from croqtile.emit.planning import every_statement, role_ranges
+from croqtile.emit.planning import role_ranges
 from croqtile.emit.rings import ring_variables
 
 UNROLL = 8  # loops of at most so many iterations are unrolled
@@ -115,7 +115,7 @@ class Statements:
         inner = replace(context, ring={**context.ring, **names})
         if unrolled:
             context.out.unroll()
-        elif ring and not any(isinstance(inner, ir.FragApply) for inner in every_statement(loop.body)):
+        elif ring and not any(isinstance(inner, ir.FragApply) for inner in rewrite.statements(loop.body)):
             # Once round the ring per iteration: slots and addresses become constants of the unrolled body.
             context.out.unroll(max(slots for _, slots in ring.values()))
         extent = context.expression(loop.extent)
@@ -126,7 +126,7 @@ class Statements:
         else:
             context.out.line(first)
             first = f"     {second}"
-        with context.out.block(first):
+        with context.out.block(first, note=f"line {loop.span.line}"):
             self.emit(inner, loop.body, False)
         context.groups, context.issued = inner.groups, inner.issued
         context.meeting.unknown(_written_buffers(loop.body))
@@ -159,7 +159,9 @@ def _same_slot(copy: ir.CopyIn, trigger: ir.Trigger) -> bool:
 
 
 def _written_buffers(body: tuple[ir.Stmt, ...]) -> set[str]:
-    stores = (statement.target.root.name for statement in every_statement(body) if isinstance(statement, ir.MmaStore))
+    stores = (
+        statement.target.root.name for statement in rewrite.statements(body) if isinstance(statement, ir.MmaStore)
+    )
     return set(stores)
 
 
@@ -180,36 +182,15 @@ def _starts_next_mma(context: Context, fill: ir.AccFill, following: tuple[ir.Stm
         if isinstance(statement, ir.Mma) and statement.accumulator is fill.fragment:
             context.starting.add(id(statement))
             return True
-        if fill.fragment in _fragments_used(statement):
+        if fill.fragment in rewrite.nodes(statement):
             return False
     return False
 
 
-def _fragments_used(statement: ir.Stmt) -> set[ir.Fragment]:
-    used: set[ir.Fragment] = set()
-    for inner in every_statement((statement,)):
-        match inner:
-            case ir.Mma(accumulator, a):
-                used |= {accumulator} | ({a.fragment} if isinstance(a, ir.FragOperand) else set())
-            case ir.MmaStore(fragment) | ir.AccFill(fragment) | ir.FragDecl(fragment):
-                used.add(fragment)
-            case ir.FragApply(fragment, _, value):
-                used |= {fragment, *fragments.fragments_in(value)}
-            case ir.FragCopy(target, source):
-                used |= {target, source}
-            case ir.FragReduce(_, source, target):
-                used |= {source, target}
-            case _:
-                pass
-    return used
-
-
 def fragments_of(body: tuple[ir.Stmt, ...]) -> list[ir.Fragment]:
     """The fragments that these statements use, in order of their places in the file."""
-    return sorted(
-        {fragment for statement in body for fragment in _fragments_used(statement)},
-        key=lambda fragment: (fragment.span.line, fragment.span.column, fragment.cname),
-    )
+    used = {node for node in rewrite.nodes(body) if isinstance(node, ir.Fragment)}
+    return sorted(used, key=lambda fragment: (fragment.span.line, fragment.span.column, fragment.cname))
 
 
 # --------------------------------------------------------------------------------------------------------------

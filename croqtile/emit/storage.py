@@ -6,22 +6,21 @@ from croqtile import ir, smem
 from croqtile.emit.context import Context
 from croqtile.emit.events import arrivals
 
-DECLARED_ALIGNMENT = 1024  # the same in all kernels of a file, whose declarations are one array to the linker
-
 
 def emit_storage(context: Context) -> None:
     """The addresses of buffers and mbarriers. Where the slack allows it, the base is rounded up to the alignment of the
-    placement; elsewhere it is aligned as it is, behind nothing or behind padded static memory."""
+    placement; elsewhere its declaration aligns it."""
     plan, names, out = context.plan, context.names, context.out
-    alignment = smem.alignment(plan.kernel)
-    out.line(f"extern __shared__ __align__({DECLARED_ALIGNMENT}) uint8_t dynamic_memory_[];")
-    static_bytes = smem.static_bytes(plan.kernel)
-    if static_bytes:
-        out.line(f"__shared__ __align__({alignment}) uint64_t barriers_[{static_bytes // smem.BARRIER_BYTES}];")
-    if smem.slack(plan.kernel) >= alignment and smem.barrier_room(plan.kernel) == 0:
-        out.line(f"const uint32_t memory_ = align_up(shared_address(dynamic_memory_), {alignment});")
+    alignment, declared = smem.alignment(plan.kernel), smem.declared_alignment(plan.kernel)
+    # A name of its own, because all external declarations of one name must have the same alignment.
+    dynamic = f"{plan.kernel.name}_memory_"
+    out.line(f"extern __shared__ __align__({declared}) uint8_t {dynamic}[];")
+    if plan.static_events:
+        out.line(f"__shared__ uint64_t barriers_[{sum(event.slots for event in plan.static_events)}];")
+    if declared < alignment:
+        out.line(f"const uint32_t memory_ = align_up(shared_address({dynamic}), {alignment});")
     else:
-        out.line("const uint32_t memory_ = shared_address(dynamic_memory_);")
+        out.line(f"const uint32_t memory_ = shared_address({dynamic});")
         out.line(f"if (memory_ % {alignment} != 0) __trap();  // swizzled tiles and their descriptors rely on it")
     for buffer in plan.kernel.buffers:
         offset = plan.offsets[buffer.name]

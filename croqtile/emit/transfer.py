@@ -36,7 +36,7 @@ def emit_copy_in(context: Context, copy: ir.CopyIn) -> None:
     # All warps are done with the tile's old contents before the elected thread lets the copy engine overwrite them.
     if not context.meeting.together or context.meeting.stored:
         context.meet()
-    with context.out.block(f"if ({_elected(context)})"):
+    with context.out.block(f"if ({_elected(context)})", note=f"tma.copy.async, line {copy.span.line}"):
         context.out.line(f"mbarrier_expect_bytes({barrier}, {plan.bytes});")
         _emit_loads(context, copy, plan)
 
@@ -67,7 +67,7 @@ def emit_copies_out(context: Context, copies: list[ir.CopyOut], last: bool) -> N
     if context.runs is Runs.THREAD:
         _emit_stores(context, copies)
         return
-    with context.out.block(f"if ({_elected(context)})"):
+    with context.out.block(f"if ({_elected(context)})", note=f"tma.copy, line {copies[0].span.line}"):
         _emit_stores(context, copies)
     context.meeting.together = False
     if not last:

@@ -19,6 +19,23 @@ class Writer:
         """One line, or an empty one."""
         self.lines.append("  " * self._depth + text if text else "")
 
+    def noted(self, text: str, note: str) -> None:
+        """A line with a comment at its end, if there is room for it."""
+        whole = f"{text}  // {note}"
+        self.line(whole if note and self.fits(whole) else text)
+
+    def wrapped(self, text: str) -> None:
+        """A statement, broken before an operator or behind a comma where it is too long for one line."""
+        while not self.fits(text):
+            room = WIDTH - 2 * self._depth
+            cut = max(text.rfind(f" {operator} ", 0, room) for operator in ("?", ":", "&&", "||"))
+            cut = max(cut, text.rfind(", ", 0, room) + 1)
+            if cut <= len(text) - len(text.lstrip()) + 4:
+                break
+            self.line(text[:cut])
+            text = "    " + text[cut:].lstrip()
+        self.line(text)
+
     def comment(self, text: str) -> None:
         self.line(f"// {text}")
 
@@ -46,9 +63,9 @@ class Writer:
         self.line(current)
 
     @contextmanager
-    def block(self, head: str, tail: str = "}") -> Iterator[None]:
-        """``head { … }``."""
-        self.line(f"{head} {{" if head else "{")
+    def block(self, head: str, tail: str = "}", note: str = "") -> Iterator[None]:
+        """``head { … }``, with a comment behind the opening brace."""
+        self.noted(f"{head} {{" if head else "{", note)
         with self.indented():
             yield
         self.line(tail)
