@@ -158,12 +158,12 @@ def read_sizes(ptx: str) -> dict[str, Sizes]:
 
 @cache
 def _memory() -> BoundedSemaphore:
-    """As many compilations at once as fit into the memory that is free when the first one starts, at least one."""
+    """As many compilations at once as fit into half of the machine's memory, at least one."""
     try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):  # not known on this system
-        free = 0
-    return BoundedSemaphore(max(1, free // PROGRAM_MEMORY))
+        memory = 0
+    return BoundedSemaphore(max(1, memory // 2 // PROGRAM_MEMORY))
 
 
 def _describe(path: Path, log: str) -> Program:
