@@ -187,6 +187,8 @@ def _distances(decision: Decision, domain: Domain, atoms: dict[str, Atoms]) -> D
 
 def _refuse_by_distance(decision: Decision, distances: DistanceDecision) -> None:
     """A yes needs both forms. They agree on these programs, so this adds nothing unless one of them is wrong."""
+    if distances.deadlock:
+        decision.deadlocks.append(Defect("deadlock", "circular wait inside one iteration of the loop"))
     for pair, (kind, first, second) in distances.refused.items():
         if pair not in decision.refused:
             what = f"{describe_access(first.op)} and {describe_access(second.op)}"

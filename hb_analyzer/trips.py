@@ -25,6 +25,7 @@ from hb_analyzer.model import (
     Access,
     BinOp,
     Const,
+    Drain,
     If,
     IntExpr,
     Loop,
@@ -77,8 +78,7 @@ def domain_of(program: Program) -> Domain:
         shape.body(role.body, {})
     slots = [buffer.slots for buffer in program.buffers] + [event.slots for event in program.events]
     period = lcm(1, *slots, *shape.moduli) * prod(shape.divisors)
-    depth = max([1, *slots, _credit(program)])
-    bound = 2 * depth * prod(shape.divisors) + period + shape.offset
+    bound = 2 * _depth(program) * prod(shape.divisors) + period + shape.offset
     bound *= shape.scale * shape.phases
     ranges: dict[str, range] = {}
     used = shape.names
@@ -98,27 +98,39 @@ def domain_of(program: Program) -> Domain:
     return Domain(program, ranges, bound, period, _prefix_parameter(program))
 
 
-def _credit(program: Program) -> int:
-    """Summed slots of the rings that start with free slots: set in a loop of variable count, and also before it."""
-    once = {trigger.event for role in program.roles for trigger in _once(role.body)}
-    counts = Counter(s.event for s in statements(program) if isinstance(s, Trigger))
-    counts.subtract(trigger.event for role in program.roles for trigger in _once(role.body))
-    return sum(
-        event.slots * max(1, event.initial)
+def _depth(program: Program) -> int:
+    """How many iterations a shortest path can span in one direction: the deepest ring, or the summed depth of the rings
+    that start with free slots (set in a loop of variable count, and before it), or the matrix groups left pending."""
+    advance: Counter[str] = Counter()
+    for role in program.roles:
+        advance |= _advance(role.body)
+    looped = {inner.event for body in _variable_loops(program) for inner in walk(body) if isinstance(inner, Trigger)}
+    credit = sum(
+        event.slots * (event.initial + -(-advance[event.name] // event.slots))
         for event in program.events
-        if (event.initial or event.name in once) and counts[event.name] > 0
+        if event.name in looped
     )
+    pending = max((drain.pending for drain in statements(program) if isinstance(drain, Drain)), default=0)
+    slots = [buffer.slots for buffer in program.buffers] + [event.slots for event in program.events]
+    return max([1, credit, pending, *slots])
 
 
-def _once(body: tuple[Statement, ...]) -> Iterator[Trigger]:
-    """Triggers outside all loops of variable count."""
+def _advance(body: tuple[Statement, ...]) -> Counter[str]:
+    """How often each event is triggered outside the loops of variable count."""
+    counts: Counter[str] = Counter()
     for statement in body:
         if isinstance(statement, Trigger):
-            yield statement
+            counts[statement.event] += 1
         elif isinstance(statement, Loop) and isinstance(statement.trip, Const):
-            yield from _once(statement.body)
+            for event, count in _advance(statement.body).items():
+                counts[event] += count * max(0, statement.trip.value)
         elif isinstance(statement, If):
-            yield from _once((*statement.then, *statement.orelse))
+            counts += _advance(statement.then) + _advance(statement.orelse)
+    return counts
+
+
+def _variable_loops(program: Program) -> Iterator[tuple[Statement, ...]]:
+    return (s.body for s in statements(program) if isinstance(s, Loop) and not isinstance(s.trip, Const))
 
 
 @dataclass

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from tests.hb_analyzer.programs import ring
-
 from hb_analyzer.model import (
     Access,
     Barrier,
@@ -27,6 +25,7 @@ from hb_analyzer.model import (
     Trigger,
     Wait,
 )
+from tests.hb_analyzer.programs import ring
 
 SHAPE = (4,)
 REGIONS = ((), (), (), ((0, 2),), ((2, 4),), ((1, 3),), None)
