@@ -45,6 +45,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(options: Options) -> int:
     _check_input(options.input)
+    for output in (options.output, options.pattern, options.memory_map):
+        if output is not None and _same_file(options.input, output):
+            raise UsageError(f"{output} is the input file: it would be overwritten")
     from croqtile.diagnostics import CompileError
     from croqtile.driver import compile_file
 
@@ -151,6 +154,13 @@ def _check_input(name: str) -> None:
             pass
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False
 
 
 def _write(name: str, text: str) -> None:

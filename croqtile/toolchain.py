@@ -168,7 +168,7 @@ def _run(tools: Toolchain, source: str, includes: Sequence[Path], flags: list[st
         log = _run_in_group(command, work)
         try:
             shutil.copyfile(built, out)
-            if os.access(built, os.X_OK):
+            if os.access(built, os.X_OK) and out.is_file():
                 out.chmod(0o755)
         except OSError as error:
             raise CompileError(f"cannot write {out}: {error.strerror}", log) from error

@@ -16,9 +16,9 @@ from croqtile import ir, symbolic, walk
 from croqtile.layout import BLOCK, Layout
 from croqtile.parameters import Parameters
 from croqtile.resolve import resolved
-from croqtile.symbolic import Affine, Untranslatable
-from croqtile.values import Launch, Scope
-from croqtile.walk import RoleKey
+from croqtile.scalars import Scalars
+from croqtile.symbolic import Untranslatable
+from croqtile.values import Known, Launch, Scope
 from hb_analyzer import model
 
 
@@ -27,10 +27,10 @@ def translate(kernel: ir.Kernel) -> model.Program:
     layout = Layout(kernel)
     launch = Launch(kernel)
     parameters = Parameters(launch.facts)
-    roles: list[model.Role] = []
-    for name, key in layout.roles.items():
-        role = _RoleTranslation(kernel, layout, launch, parameters, name, key)
-        roles.append(model.Role(name, tuple(role.run()), layout.kind(name)))
+    roles = tuple(
+        model.Role(name, _role_body(kernel, layout, launch, parameters, name), layout.kind(name))
+        for name in layout.roles
+    )
     program = model.Program(
         name=kernel.name,
         buffers=tuple(
@@ -38,11 +38,25 @@ def translate(kernel: ir.Kernel) -> model.Program:
             for b in kernel.buffers
         ),
         events=tuple(model.Event(e.name, e.slots, max(e.arrivals, 1)) for e in kernel.events),
-        roles=tuple(roles),
+        roles=roles,
         framework="croqtile",
         arch="sm_90a",
     )
     return resolved(program, parameters, layout.dropped)
+
+
+def _role_body(
+    kernel: ir.Kernel, layout: Layout, launch: Launch, parameters: Parameters, name: str
+) -> tuple[model.Statement, ...]:
+    """The code of one role instance. A counter that turns out to be changed where the analysis cannot follow was wrong
+    from the start: then the translation begins again without it."""
+    unfollowed: set[ir.Symbol] = set()
+    while True:
+        role = _RoleTranslation(kernel, layout, launch, parameters, name, unfollowed)
+        body = role.run()
+        if not role.scalars.spoiled:
+            return tuple(body)
+        unfollowed |= role.scalars.spoiled
 
 
 def _description(buffer: ir.SharedBuffer) -> str:
@@ -60,13 +74,12 @@ class _RoleTranslation:
         launch: Launch,
         parameters: Parameters,
         name: str,
-        key: RoleKey | None,
+        unfollowed: set[ir.Symbol],
     ) -> None:
+        key = layout.roles[name]
         self.kernel, self.layout, self.parameters, self.name, self.key = kernel, layout, parameters, name, key
         self.scope = Scope(launch, key)
-        self.mutables = walk.mutables(kernel.body, key)
-        self.pending: dict[ir.Symbol, int] = {}  # running counters: increments not yet in the output as a Step
-        self.raw: dict[ir.Symbol, Affine] = {}  # their value before any `% modulus`
+        self.scalars = Scalars(self.scope, kernel.body, lambda step: self.out.append(step), unfollowed)
         self.counters: list[str] = []
         self.out: list[model.Statement] = []
         self.in_role = False  # inside a Roles region (as opposed to block level)
@@ -86,9 +99,10 @@ class _RoleTranslation:
 
     def statement(self, s: ir.Stmt) -> None:
         if isinstance(s, ir.Let):
-            self.define(s)
+            self.scalars.define(s)
+            self.parameters.aliases = {**self.scope.aliases(), **self.parameters.aliases}
         elif isinstance(s, ir.Assign):
-            self.assign(s)
+            self.scalars.assign(s)
         elif isinstance(s, ir.ForEach):
             self.loop(s)
         elif isinstance(s, ir.If):
@@ -169,89 +183,6 @@ class _RoleTranslation:
                 break
         self.out.append(access)
 
-    # -- scalars ----------------------------------------------------------------------------------------------
-
-    def define(self, s: ir.Let) -> None:
-        self.scope.bind(s.symbol, s.value)
-        self.parameters.aliases = {**self.scope.aliases(), **self.parameters.aliases}
-        known = self.scope.known[s.symbol]
-        how = self.mutables.get(s.symbol)
-        if how is None or how.mode != "running":
-            return
-        if isinstance(known, Affine):
-            self.raw[s.symbol] = known + self.running(s.symbol, how)
-            self.show(s.symbol, how)
-        else:
-            how.mode = "flow"
-
-    def running(self, symbol: ir.Symbol, how: walk.Mutable) -> Affine:
-        return symbolic.counter(symbol.cname, None if how.decreasing else 0)
-
-    def show(self, symbol: ir.Symbol, how: walk.Mutable) -> None:
-        raw = self.raw[symbol]
-        if how.modulus is None:
-            self.scope.known[symbol] = raw
-            return
-        try:
-            self.scope.known[symbol] = symbolic.remainder(raw, symbolic.constant(how.modulus), self.scope.facts)
-        except Untranslatable as error:
-            self.scope.forget(symbol, str(error))
-
-    def assign(self, s: ir.Assign) -> None:
-        how = self.mutables[s.symbol]
-        update = walk.update_of(s)
-        if how.mode == "running" and update is not None:
-            self.pending[s.symbol] = self.pending.get(s.symbol, 0) + update.by
-            self.raw[s.symbol] = self.raw[s.symbol] + symbolic.constant(update.by)
-            self.show(s.symbol, how)
-        else:
-            self.scope.bind(s.symbol, s.value)
-
-    def flush(self, symbols: set[ir.Symbol] | None = None) -> None:
-        """Write the pending increments of running counters as Steps. Values computed from the old count are lost."""
-        for symbol in list(self.pending):
-            by = self.pending[symbol]
-            if by == 0 or (symbols is not None and symbol not in symbols):
-                continue
-            del self.pending[symbol]
-            self.out.append(model.Step(symbol.cname, by))
-            self.raw[symbol] = self.raw[symbol] - symbolic.constant(by)
-            self.lose_counts(symbol)
-            self.show(symbol, self.mutables[symbol])
-
-    def lose_counts(self, symbol: ir.Symbol) -> None:
-        for other, known in self.scope.known.items():
-            if other is not symbol and isinstance(known, Affine) and symbol.cname in known.counters():
-                self.scope.forget(other, f"it was computed from `{symbol.name}`, which has changed since")
-
-    def enter(
-        self, changed: set[ir.Symbol], loop: ir.ForEach | None, counter: Affine | None
-    ) -> dict[ir.Symbol, Affine]:
-        """Before code that assigns ``changed`` and may run any number of times (a loop) or not at all (a branch).
-
-        Returns the value per iteration of those that are linear in the loop's counter, for ``leave``."""
-        linear: dict[ir.Symbol, Affine] = {}
-        self.flush({symbol for symbol in changed if self.mutables[symbol].mode == "running"})
-        for symbol in changed:
-            how, known = self.mutables[symbol], self.scope.known.get(symbol)
-            if how.mode == "running":
-                self.lose_counts(symbol)
-            elif loop is not None and counter is not None and how.mode == "closed" and isinstance(known, Affine):
-                linear[symbol] = known
-                self.scope.known[symbol] = self.advanced(known, how, how.per_iteration.get(id(loop), 0), counter)
-            elif loop is not None:
-                self.scope.forget(symbol, "its value differs between the iterations of a loop")
-        return linear
-
-    def advanced(self, start: Affine, how: walk.Mutable, by: int, count: Affine) -> Affine | str:
-        value = start + count.scaled(by)
-        if how.modulus is None:
-            return value
-        try:
-            return symbolic.remainder(value, symbolic.constant(how.modulus), self.scope.facts)
-        except Untranslatable as error:
-            return str(error)
-
     # -- control flow -----------------------------------------------------------------------------------------
 
     def loop(self, s: ir.ForEach) -> None:
@@ -261,35 +192,30 @@ class _RoleTranslation:
                 self.scope.known[s.counter] = symbolic.constant(iteration)
                 self.visit(s.body)
             return
-        scope = self.scope
+        scope, scalars = self.scope, self.scalars
         changed = walk.assigned(s.body, self.key)
-        if changed & walk.mentioned(s.extent):
-            raise Untranslatable("its body changes its own trip count")
         extent = scope.value(s.extent)
+        if changed & walk.mentioned(s.extent) or extent.counters() & {symbol.cname for symbol in changed}:
+            raise Untranslatable("its body changes its own trip count")
         trip = self.parameters.trip_count(extent, scope.facts)
         if extent.is_constant and extent.constant <= 0:
             return
+        scalars.enter(changed)
         highest = symbolic.high(extent, scope.facts)
         counter = symbolic.counter(self.counter_name(s.counter), 0, None if highest is None else highest - 1)
-        outer_facts, outer_out = scope.facts, self.out
-        linear = self.enter(changed, s, counter)
-        outer_out = self.out
-        self.out = []
+        facts, out = scope.facts, self.out
+        first = scalars.enter_loop(s, changed, counter)
         scope.known[s.counter] = counter
-        scope.facts = (*outer_facts, extent - symbolic.constant(1) - counter, extent - symbolic.constant(1))
+        scope.facts = (*facts, extent - symbolic.constant(1) - counter, extent - symbolic.constant(1))
         self.counters.append(str(counter))
+        self.out = []
         self.visit(s.body)
-        self.flush()
+        scalars.flush()
         self.counters.pop()
-        body, self.out, scope.facts = self.out, outer_out, outer_facts
+        body, self.out = self.out, out
         if body:
             self.out.append(model.Loop(str(counter), trip, tuple(body), str(s.span)))
-        for symbol in changed:
-            how = self.mutables[symbol]
-            if symbol in linear and symbolic.at_least(extent, 0, scope.facts):
-                scope.known[symbol] = self.advanced(linear[symbol], how, how.per_iteration.get(id(s), 0), extent)
-            elif how.mode != "running":
-                scope.forget(symbol, "it is assigned in a loop")
+        scalars.leave_loop(s, changed, first, extent, facts)
 
     def counter_name(self, symbol: ir.Symbol) -> str:
         clash = symbol.name in self.counters or symbol.name in self.scope.launch.names.values()
@@ -303,37 +229,26 @@ class _RoleTranslation:
             return
         test = self.parameters.to_model(condition, scope.facts, control=not condition.launch_only)
         changed = walk.assigned((*s.then, *s.orelse), self.key)
-        self.enter(changed, None, None)
-        outer_facts, outer_out = scope.facts, self.out
-        before = dict(scope.known)
+        self.scalars.enter(changed)
+        facts, out, before = scope.facts, self.out, dict(scope.known)
         bodies: list[tuple[model.Statement, ...]] = []
-        after: list[dict[ir.Symbol, Affine | str]] = []
+        after: list[dict[ir.Symbol, Known]] = []
         for holds, body in ((True, s.then), (False, s.orelse)):
             scope.known, self.out = dict(before), []
-            scope.facts = (*outer_facts, *symbolic.guard_facts(condition, holds))
+            scope.facts = (*facts, *symbolic.guard_facts(condition, holds))
             self.visit(body)
-            self.flush()
+            self.scalars.flush()
             bodies.append(tuple(self.out))
             after.append(scope.known)
-        scope.known, scope.facts, self.out = before, outer_facts, outer_out
+        self.out = out
         if any(bodies):
             self.out.append(model.If(test, bodies[0], bodies[1], str(s.span)))
-        for symbol in changed:
-            if self.mutables[symbol].mode == "running":
-                self.show(symbol, self.mutables[symbol])
-            elif after[0].get(symbol) == after[1].get(symbol):
-                scope.known[symbol] = after[0].get(symbol, "it is assigned under a condition")
-            else:
-                scope.forget(symbol, "it is assigned under a condition")
+        self.scalars.leave_branches(changed, before, after, facts)
 
     def opaque(self, s: ir.Stmt, why: str) -> None:
         """A statement that the model cannot express."""
         found = walk.effects((s,), self.key)
-        for symbol in walk.assigned((s,), self.key):
-            self.mutables[symbol].mode = "flow"
-            self.pending.pop(symbol, None)
-            self.lose_counts(symbol)
-            self.scope.forget(symbol, "it is assigned in code that the analysis cannot follow")
+        self.scalars.spoil(walk.assigned((s,), self.key))
         if not found or not (self.in_role or self.name == BLOCK or found.roles):
             return
         buffers = dict(found.buffers)
@@ -403,18 +318,21 @@ def _plain(expr: model.IntExpr) -> str:
 
 
 def _join(a: model.Access, b: model.Access, shape: tuple[int, ...]) -> model.Access | None:
-    """One access for two that follow each other directly, if they differ at most in abutting regions."""
+    """One access for two that follow each other directly, if they differ at most in abutting regions.
+
+    Two copies into the same place are left apart: they race with each other."""
     if replace(a, region=b.region, label=b.label, where=b.where) != b:
         return None
+    racing = a.mode == "w" and a.ends != "here"
     if a.region == b.region:
-        return a
+        return None if racing else a
     if not a.region or not b.region:
         return None
     differing = [i for i, (x, y) in enumerate(zip(a.region, b.region, strict=True)) if x != y]
     if len(differing) != 1:
         return None
     (low, high), (next_low, next_high) = a.region[differing[0]], b.region[differing[0]]
-    if next_low > high or low > next_high:
+    if (next_low > high or low > next_high) or (racing and next_low != high and low != next_high):
         return None
     region = list(a.region)
     region[differing[0]] = (min(low, next_low), max(high, next_high))

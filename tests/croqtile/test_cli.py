@@ -204,6 +204,7 @@ def test_unusable_files_are_one_line_and_exit_2(small, tmp_path, capsys):
         (("-gs", small, "-o", tmp_path / "no" / "out"), "No such file or directory"),
         ((small, "-o", tmp_path), f"cannot write {tmp_path}: it is a directory"),
         ((small, "-o", tmp_path / "no" / "out"), "the directory does not exist or is not writable"),
+        (("-es", small, "-o", small), f"{small} is the input file: it would be overwritten"),
         (("--frobnicate", small), "unknown option `--frobnicate`"),
         ((small, small), "one input file expected, got 2"),
     ]

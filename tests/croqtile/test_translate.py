@@ -334,3 +334,46 @@ def test_a_barrier_of_the_whole_cta_counts_the_threads_that_run_no_role():
     kernel = b.kernel(b.roles(b.role((0,), sync, thread=0), b.role((1,), sync)))
     program = translate(kernel)
     assert {r.name: len(r.body) for r in program.roles} == {"warpgroup 0": 0, "thread": 1, "warpgroup 1": 1}
+
+
+def test_a_count_that_unknown_code_changes_is_not_followed_anywhere():
+    """The wait comes before the change in the text, and after it in the next iteration."""
+    it, k = b.value("it", mutable=True), b.counter("k", cdiv(K, 64))
+    maybe = b.when(DATA, b.assign(it, op(it, "+", 1)))
+    loop = b.foreach(b.counter("tile", cdiv(M, 64)), b.foreach(k, b.wait(FULL, op(it, "%", 4)), maybe))
+    lines = text(one_role(b.let(it, 0), loop))
+    assert lines[2].startswith("opaque (full)")
+
+
+def test_a_count_that_starts_from_another_is_not_mixed_with_it():
+    one, two = b.value("one", mutable=True), b.value("two", mutable=True)
+    k, j = b.counter("k", cdiv(K, 64)), b.counter("j", cdiv(M, 64))
+    step_one, step_two = b.assign(one, op(one, "+", 1)), b.assign(two, op(two, "+", 1))
+    twice = b.foreach(k, b.when(op(k, ">", 1), step_one))
+    body = (b.wait(FULL, op(two, "%", 4)), step_one, b.when(op(j, ">", 1), step_two))
+    lines = text(one_role(b.let(one, 0), twice, b.let(two, one), b.foreach(j, *body)))
+    assert any(line.startswith("opaque (full)") for line in lines)
+
+
+def test_a_loop_as_long_as_a_count_that_it_changes_is_opaque():
+    it, n, k = b.value("it", mutable=True), b.value("n"), b.counter("k", cdiv(K, 64))
+    counted = b.foreach(k, b.when(op(k, ">", 1), b.assign(it, op(it, "+", 1))))
+    again = ir.ForEach(b.counter("i", n), ir.Var(n), (b.wait(FULL), b.assign(it, op(it, "+", 1))), b.span())
+    lines = text(one_role(b.let(it, 0), counted, b.let(n, it), again))
+    assert lines[-1].startswith("opaque (full)")
+
+
+def test_a_fact_about_a_count_ends_when_the_count_changes():
+    """Inside the branch the count is at most 2 only until the loop steps it."""
+    it, k = b.value("it", mutable=True), b.counter("k", cdiv(K, 64))
+    counted = b.foreach(k, b.when(op(k, ">", 1), b.assign(it, op(it, "+", 1))))
+    more = b.foreach(b.counter("j", cdiv(M, 64)), b.when(op(k, ">", 1), b.assign(it, op(it, "+", 1))))
+    body = (b.wait(FULL, it), more, b.wait(EMPTY, it))
+    lines = text(one_role(b.let(it, 0), counted, b.foreach(k, b.when(op(it, "<", 3), *body))))
+    assert any(line == "wait full[it_]" for line in lines)
+    assert any(line.startswith("opaque (empty)") for line in lines)
+
+
+def test_two_copies_into_one_place_are_two_accesses():
+    copy = b.copy_in(b.view(SOURCE), b.view(TILE, 0), FULL)
+    assert len(text(one_role(copy, copy))) == 2
