@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import builder as b
@@ -201,3 +202,16 @@ def test_counts_that_only_look_unrelated_give_a_warning():
     deadlocks = [d for d in analysis.diagnostics if isinstance(d, diag.PossibleDefect) and d.kind == "deadlock"]
     assert deadlocks
     assert "are analysed as unrelated values" in deadlocks[0].message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [row[0] for row in ALLOCATIONS])
+def test_the_analysis_of_a_kernel_takes_less_than_50_ms(name):
+    """Processor time, the best of three: other programs may be running."""
+    (analysis,) = compile_file(KERNELS / f"{name}.co", {}).analyses
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        analyse(analysis.kernel)
+        times.append(time.process_time() - start)
+    assert min(times) < 0.05
