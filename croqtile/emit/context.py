@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from croqtile import ir
 from croqtile.emit.expressions import Elements, Printer
+from croqtile.emit.names import Names
 from croqtile.emit.plan import EmitPlan
 from croqtile.emit.tensormap import Range
 from croqtile.emit.wgmma import Instruction
@@ -20,26 +21,6 @@ class Runs(enum.Enum):
     THREAD = "one thread of a warpgroup"
     WARPGROUP = "all 128 threads of a warpgroup"
     BLOCK = "all threads of the CTA"
-
-
-@dataclass
-class Names:
-    """C++ names of what the kernel declares. Generated names end in an underscore, so that no name of the program can
-    be hidden by one."""
-
-    buffers: dict[str, str]  # SharedBuffer.name → variable that holds its address in shared memory
-    events: dict[str, str]  # Event.name → variable that holds the address of its first mbarrier
-    warpgroup: str  # index of the warpgroup
-    thread: str  # index of the thread in its warpgroup
-    barriers: dict[tuple[int, ...], int]  # members of a `sync.wg` → number of its named barrier
-
-    def phases(self, event: ir.Event) -> str:
-        """The variable with one parity bit per slot: what the role waits for next."""
-        return f"{self.events[event.name]}_phases_"
-
-    def meeting(self) -> str:
-        """Number of the named barrier of the current warpgroup."""
-        return f"1 + {self.warpgroup}"
 
 
 @dataclass
@@ -79,6 +60,7 @@ class Context:
     groups: list[list[ir.Fragment]] = field(default_factory=list)  # accumulators of the groups in flight
     issued: list[ir.Fragment] = field(default_factory=list)  # accumulators since the last commit
     starting: set[int] = field(default_factory=set)  # id of each Mma that starts its accumulator from zero
+    announced: set[int] = field(default_factory=set)  # id of each multicast copy whose bytes all CTAs already expect
 
     def printer(self, span: ir.Span | None = None, elements: Elements | None = None) -> Printer:
         return Printer(self.ring, elements, span)

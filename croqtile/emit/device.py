@@ -7,22 +7,20 @@ from pathlib import PurePath
 
 from croqtile import ir, rewrite
 from croqtile.emit import events
-from croqtile.emit.context import Context, Names
-from croqtile.emit.errors import refuse
+from croqtile.emit.context import Context
+from croqtile.emit.names import kernel_names
 from croqtile.emit.plan import EmitPlan
 from croqtile.emit.roles import emit_roles, register_budget
-from croqtile.emit.statements import Statements, fragments_of
+from croqtile.emit.statements import Statements
 from croqtile.emit.storage import emit_initialisation, emit_storage
 from croqtile.emit.wgmma import Instruction, wrapper
 from croqtile.emit.writer import Writer
-
-NAMED_BARRIERS = 15  # 1 … 15; number 0 is __syncthreads
 
 
 def emit_device(plan: EmitPlan) -> tuple[str, frozenset[Instruction]]:
     """The kernel's text, and the matrix instructions whose wrappers (:func:`emit_wrappers`) must stand before it."""
     instructions: set[Instruction] = set()
-    context = Context(plan, _names(plan), Writer(), instructions)
+    context = Context(plan, kernel_names(plan.kernel), Writer(), instructions)
     _head(context)
     with context.out.body():
         _prologue(context)
@@ -81,47 +79,8 @@ def _body(context: Context) -> None:
                 counted += events.waited_events(role.body)
     events.declare_phases(context, list(dict.fromkeys(counted)))
     statements = Statements(lambda inner, roles, last: emit_roles(inner, roles, last, statements, once))
-    if fragments_of(tuple(s for s in kernel.body if not isinstance(s, ir.Roles))) and not blocks:
-        refuse(kernel.span, "fragments stand in roles")
     clustered = kernel.cluster > 1
     statements.emit(context, kernel.body, not clustered)
     if clustered:  # no CTA leaves while another may still signal or fill its memory
         context.out.line("cluster_arrive();")
         context.out.line("cluster_wait();")
-
-
-def _names(plan: EmitPlan) -> Names:
-    kernel = plan.kernel
-    taken = {symbol.cname for symbol in _symbols(kernel)}
-
-    def free(name: str) -> str:
-        return f"{name}_" if name in taken else name
-
-    barriers: dict[tuple[int, ...], int] = {}
-    for statement in rewrite.statements(kernel.body):
-        if isinstance(statement, ir.SyncWarpgroups):
-            members = tuple(sorted(statement.members))
-            barriers.setdefault(members, kernel.warpgroups + 1 + len(barriers))
-            if barriers[members] > NAMED_BARRIERS:
-                refuse(
-                    statement.span, f"the kernel needs more than the {NAMED_BARRIERS} named barriers of the hardware"
-                )
-    return Names(
-        buffers={buffer.name: free(buffer.name) for buffer in kernel.buffers},
-        events={event.name: free(event.name) for event in kernel.events},
-        warpgroup=kernel.warpgroup.cname,
-        thread=kernel.thread.cname if kernel.thread is not None else "thread_",
-        barriers=barriers,
-    )
-
-
-def _symbols(kernel: ir.Kernel) -> Iterable[ir.Symbol]:
-    yield from kernel.dims
-    yield from kernel.grid
-    yield kernel.warpgroup
-    yield from (captured.symbol for captured in kernel.captured)
-    for statement in rewrite.statements(kernel.body):
-        if isinstance(statement, (ir.Let, ir.Assign)):
-            yield statement.symbol
-        elif isinstance(statement, ir.ForEach):
-            yield statement.counter

@@ -43,7 +43,9 @@ class Statements:
         following = position + len(copies_in)
         if copies_in and context.runs is Runs.THREAD and following < len(body):
             closing = body[following]
-            if isinstance(closing, ir.Trigger) and all(_same_slot(copy, closing) for copy in copies_in):
+            closed = isinstance(closing, ir.Trigger) and all(_same_slot(copy, closing) for copy in copies_in)
+            if closed and not any(id(copy) in context.announced for copy in copies_in):
+                assert isinstance(closing, ir.Trigger)
                 transfer.emit_closed_set(context, copies_in, closing)
                 return len(copies_in) + 1
         return 0
@@ -133,6 +135,7 @@ class Statements:
 
     def _branches(self, context: Context, branch: ir.If, last: bool) -> None:
         out = context.out
+        transfer.announce_multicasts(context, branch)
         before = (list(context.groups), list(context.issued))
         with out.block(f"if ({context.expression(branch.condition)})", "} else {" if branch.orelse else "}"):
             self.emit(context, branch.then, last)
@@ -155,7 +158,7 @@ def _run_of(kind: type[ir.Stmt], body: tuple[ir.Stmt, ...], position: int) -> li
 
 
 def _same_slot(copy: ir.CopyIn, trigger: ir.Trigger) -> bool:
-    return copy.event is trigger.event and copy.slot == trigger.slot and not trigger.cluster and not copy.multicast
+    return copy.event is trigger.event and copy.slot == trigger.slot and not trigger.cluster
 
 
 def _written_buffers(body: tuple[ir.Stmt, ...]) -> set[str]:

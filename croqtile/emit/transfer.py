@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from croqtile import fold, ir
+from croqtile import fold, ir, rewrite
 from croqtile.emit.context import Context, Runs
 from croqtile.emit.copies import Copy, plan_copy
 from croqtile.emit.errors import refuse
@@ -16,29 +16,60 @@ def emit_closed_set(context: Context, copies: list[ir.CopyIn], trigger: ir.Trigg
     together. It may come first, because the phase cannot complete before the bytes have landed."""
     planned = [plan_copy(copy, context.ranges) for copy in copies]
     barrier = slot_address(context, trigger.event, trigger.slot)
-    context.out.line(f"mbarrier_arrive_expect_bytes({barrier}, {_sum_of_bytes(planned)});")
+    announced = " + ".join(_bytes(context, copy, plan) for copy, plan in zip(copies, planned, strict=True))
+    context.out.line(f"mbarrier_arrive_expect_bytes({barrier}, {announced});")
     for copy, plan in zip(copies, planned, strict=True):
         _emit_loads(context, copy, plan)
-
-
-def _sum_of_bytes(planned: list[Copy]) -> str:
-    return " + ".join(str(plan.bytes) for plan in planned)
 
 
 def emit_copy_in(context: Context, copy: ir.CopyIn) -> None:
     """A copy on its own: its bytes are added to what the slot's current phase waits for; its trigger comes later."""
     plan = plan_copy(copy, context.ranges)
-    barrier = slot_address(context, copy.event, copy.slot)
     if context.runs is Runs.THREAD:
-        context.out.line(f"mbarrier_expect_bytes({barrier}, {plan.bytes});")
+        _announce(context, copy, plan)
         _emit_loads(context, copy, plan)
         return
     # All warps are done with the tile's old contents before the elected thread lets the copy engine overwrite them.
     if not context.meeting.together or context.meeting.stored:
         context.meet()
     with context.out.block(f"if ({_elected(context)})", note=f"tma.copy.async, line {copy.span.line}"):
-        context.out.line(f"mbarrier_expect_bytes({barrier}, {plan.bytes});")
+        _announce(context, copy, plan)
         _emit_loads(context, copy, plan)
+
+
+def _bytes(context: Context, copy: ir.CopyIn, plan: Copy) -> str:
+    """What arrives in this CTA: of a multicast copy, the tiles of all CTAs of the cluster, which execute it alike."""
+    cluster = context.plan.kernel.cluster
+    return f"{cluster} * {plan.bytes}" if copy.multicast and cluster > 1 else str(plan.bytes)
+
+
+def _announce(context: Context, copy: ir.CopyIn, plan: Copy) -> None:
+    if id(copy) not in context.announced:
+        barrier = slot_address(context, copy.event, copy.slot)
+        context.out.line(f"mbarrier_expect_bytes({barrier}, {_bytes(context, copy, plan)});")
+
+
+def announce_multicasts(context: Context, branch: ir.If) -> None:
+    """Before a branch that not all CTAs of the cluster take: every CTA expects what those that take it will send."""
+    rank, cluster = context.plan.kernel.cluster_rank, context.plan.kernel.cluster
+    if rank is None or rank not in rewrite.symbols(branch.condition):
+        return
+    taken = [fold.evaluate(branch.condition, {rank: number}) for number in range(cluster)]
+    for body, truth in ((branch.then, True), (branch.orelse, False)):
+        for copy in rewrite.statements(body):
+            if not (isinstance(copy, ir.CopyIn) and copy.multicast):
+                continue
+            if None in taken or copy not in body:
+                refuse(copy.span, f"which CTAs send this tile must follow from {rank.name} alone, in one step")
+            if context.runs is not Runs.THREAD:
+                refuse(copy.span, "a multicast copy under a condition belongs in a role of one thread")
+            senders = sum(bool(value) == truth for value in taken)
+            barrier = slot_address(context, copy.event, copy.slot)
+            size = plan_copy(copy, context.ranges).bytes
+            if senders:
+                times = f"{senders} * " if senders > 1 else ""
+                context.out.line(f"mbarrier_expect_bytes({barrier}, {times}{size});")
+            context.announced.add(id(copy))
 
 
 def _elected(context: Context) -> str:
@@ -48,15 +79,19 @@ def _elected(context: Context) -> str:
 
 
 def _emit_loads(context: Context, copy: ir.CopyIn, plan: Copy) -> None:
-    if copy.multicast:
-        refuse(copy.span, "multicast copies are not supported yet")
     tensor_map = find_map(context.plan.maps, plan)
     assert tensor_map is not None, "make_plan has made a map for every copy"
     barrier = slot_address(context, copy.event, copy.slot)
     for piece in plan.pieces:
         address = context.shared_address(plan.tile.buffer, piece.offset)
         coordinates = [context.expression(coordinate) for coordinate in piece.coordinates]
-        context.out.call("tma_load", [address, tensor_map.name, barrier, *coordinates])
+        if copy.multicast and context.plan.kernel.cluster > 1:
+            context.out.call(
+                f"tma_load_multicast<{context.plan.kernel.cluster}>",
+                [address, tensor_map.name, barrier, *coordinates],
+            )
+        else:
+            context.out.call("tma_load", [address, tensor_map.name, barrier, *coordinates])
 
 
 def emit_copies_out(context: Context, copies: list[ir.CopyOut], last: bool) -> None:

@@ -65,8 +65,8 @@ def wrapper(instruction: Instruction) -> str:
     types = ".".join(_PTX_TYPE[e] for e in (instruction.accumulator, instruction.a, instruction.b))
     outputs = [f'"{constraint}"(d[{i}])' for i in range(count)]
     lines = [
-        f"__device__ __forceinline__ void {instruction.name}({element} (&d)[{count}], {a_parameter}, uint64_t b,",
-        "    int accumulate) {",
+        f"__device__ __forceinline__ void {instruction.name}(",
+        f"    {element} (&d)[{count}], {a_parameter}, uint64_t b, int accumulate) {{",
         "  asm volatile(",
         '      "{\\n"',
         '      ".reg .pred accumulate;\\n"',

@@ -56,7 +56,7 @@ class Writer:
         current = f"{head}("
         for index, argument in enumerate(arguments):
             piece = argument + (", " if index < len(arguments) - 1 else f"){tail}")
-            if len(current.strip()) > len(head) + 1 and 2 * self._depth + len(current) + len(piece) > WIDTH:
+            if current.strip() and not self.fits(current + piece):
                 self.line(current.rstrip())
                 current = "    "
             current += piece

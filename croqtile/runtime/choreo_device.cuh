@@ -182,6 +182,52 @@ __device__ __forceinline__ void tma_load(uint32_t tile, const CUtensorMap& map, 
       : "memory");
 }
 
+// The same tile into every CTA of a cluster of Ctas, at the same address; its bytes count at the same barrier in each.
+template <int Ctas>
+__device__ __forceinline__ void tma_load_multicast(uint32_t tile, const CUtensorMap& map, uint32_t barrier, int c0) {
+  asm volatile(
+      "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%4}], [%2], %3;" ::"r"(tile),
+      "l"(&map), "r"(barrier), "h"(static_cast<uint16_t>((1 << Ctas) - 1)), "r"(c0)
+      : "memory");
+}
+
+template <int Ctas>
+__device__ __forceinline__ void tma_load_multicast(uint32_t tile, const CUtensorMap& map, uint32_t barrier, int c0, int c1) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%4, %5}], [%2], %3;" ::"r"(tile),
+      "l"(&map), "r"(barrier), "h"(static_cast<uint16_t>((1 << Ctas) - 1)), "r"(c0), "r"(c1)
+      : "memory");
+}
+
+template <int Ctas>
+__device__ __forceinline__ void tma_load_multicast(uint32_t tile, const CUtensorMap& map, uint32_t barrier, int c0, int c1, int c2) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%4, %5, %6}], [%2], %3;" ::"r"(tile),
+      "l"(&map), "r"(barrier), "h"(static_cast<uint16_t>((1 << Ctas) - 1)), "r"(c0), "r"(c1), "r"(c2)
+      : "memory");
+}
+
+template <int Ctas>
+__device__ __forceinline__ void tma_load_multicast(uint32_t tile, const CUtensorMap& map, uint32_t barrier, int c0, int c1, int c2, int c3) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%4, %5, %6, %7}], [%2], %3;" ::"r"(tile),
+      "l"(&map), "r"(barrier), "h"(static_cast<uint16_t>((1 << Ctas) - 1)), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+      : "memory");
+}
+
+template <int Ctas>
+__device__ __forceinline__ void tma_load_multicast(uint32_t tile, const CUtensorMap& map, uint32_t barrier, int c0, int c1, int c2, int c3, int c4) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%4, %5, %6, %7, %8}], [%2], %3;" ::"r"(tile),
+      "l"(&map), "r"(barrier), "h"(static_cast<uint16_t>((1 << Ctas) - 1)), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
+      : "memory");
+}
+
 __device__ __forceinline__ void tma_store(const CUtensorMap& map, uint32_t tile, int c0) {
   asm volatile("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%2}], [%1];" ::"l"(&map), "r"(tile), "r"(c0)
                : "memory");
