@@ -77,6 +77,8 @@ class Machine:
         """``laziness``: how reluctant the scheduler is to complete asynchronous accesses (0 … 1)."""
         self.program = program
         self.random = random
+        # Some roles race ahead, some lag far behind.
+        self.pace = [10 ** random.uniform(-1.5, 1.5) for _ in program.roles]
         self.laziness = laziness
         self.names = [role.name for role in program.roles]
         self.code = [flatten(role.body, defaultdict(int, values)) for role in program.roles]
@@ -108,7 +110,7 @@ class Machine:
             if landing and (not ready or self.random.random() > self.laziness):
                 self._finish(self.random.choice(landing))
             elif ready:
-                self._step(self.random.choice(ready))
+                self._step(self.random.choices(ready, [self.pace[r] for r in ready])[0])
             else:
                 self.seen.stuck = any(n < len(code) for n, code in zip(self.next, self.code, strict=True))
                 return self.seen

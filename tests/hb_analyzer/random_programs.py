@@ -270,3 +270,67 @@ def nested_program(random: Random, damage: bool = True) -> Program:
     return Program(
         "nested", tuple(buffers), tuple(events), built, (Parameter("T", 0, tiles), Parameter("N", random.randint(0, 1)))
     )
+
+
+def irregular_program(random: Random) -> Program:
+    """One producer and one consumer with what puts a loop outside the distance form: rings guarded by conditions
+    instead of advance releases, peeled iterations, look-ahead, two loops in a row."""
+    slots = random.choice((1, 2, 2, 3, 4))
+    running = ring("c", slots)
+    count = Name("N")
+    guarded = random.random() < 0.5
+    take: Statement = Wait("empty", running)
+    if guarded:
+        lag = slots if random.random() < 0.8 else random.randint(0, slots + 1)
+        take = If(BinOp(">=", Name("c"), Const(lag)), (take,))
+    asynchronous = random.random() < 0.7
+    fill = (
+        Access("tile", "w", running, ends="event", event="full", event_slot=running, proxy="async")
+        if asynchronous
+        else Access("tile", "w", running)
+    )
+    produce: list[Statement] = [take, fill, Trigger("full", running), Step("c")]
+    use: list[Statement] = [Wait("full", running)]
+    lookahead = random.random() < 0.4
+    pending = random.choice((0, 0, 1, 2)) if lookahead else 0
+    use += [Access("tile", "r", running, ends="group", proxy="async"), Commit(), Drain(pending)]
+    late = ring("c", slots, (-pending) % slots)
+    release: Statement = Trigger("empty", late)
+    if pending:
+        release = If(BinOp(">=", Name("c"), Const(pending)), (release,))
+    use += [release, Step("c")]
+    scratch = Access("s", random.choice("rw"), region=random.choice(REGIONS))
+    if random.random() < 0.5:
+        condition = random.choice(
+            (
+                BinOp("==", Name("i"), Const(random.randint(0, 3))),
+                BinOp("<", BinOp("+", Name("i"), Const(random.randint(1, 3))), count),
+                BinOp("==", BinOp("%", Name("i"), Const(random.randint(2, 3))), Const(0)),
+                BinOp("==", BinOp("+", Name("i"), Const(1)), count),
+            )
+        )
+        random.choice((produce, use)).insert(random.randint(0, 4), If(condition, (scratch,)))
+    peeled = random.random() < 0.3
+    twice = random.random() < 0.2
+
+    def around(body: list[Statement], split: bool) -> list[Statement]:
+        loop = Loop("i", count, tuple(body))
+        if split:
+            return [Loop("i", Const(1), tuple(body)), Loop("i", BinOp("-", count, Const(1)), tuple(body))]
+        return [loop, loop] if twice else [loop]
+
+    producer = around(produce, peeled and random.random() < 0.5)
+    consumer = around(use, peeled)
+    if not guarded:
+        consumer[:0] = [Trigger("empty", Const(s)) for s in range(slots)]
+    consumer.append(Drain(0))
+    consumer += [Access("out", "w"), Access("out", "r", proxy="async"), Access("s", "r")]
+    if random.random() < 0.4:
+        producer.insert(random.randint(0, len(producer)), Access("s", "w", region=random.choice(REGIONS)))
+    if random.random() < 0.3:
+        place = random.choice((producer, consumer))
+        del place[random.randrange(len(place))]
+    buffers = (Buffer("tile", 64 * slots, 16, slots, SHAPE), Buffer("out", 64), Buffer("s", 32, 16, 1, SHAPE))
+    events = (Event("full", slots), Event("empty", slots))
+    roles = (Role("p", tuple(producer)), Role("c", tuple(consumer)))
+    return Program("irregular", buffers, events, roles, (Parameter("N", 1),))

@@ -12,7 +12,13 @@ from hb_analyzer.decide import Decision, decide
 from hb_analyzer.model import Program
 from tests.hb_analyzer.oracle import Observed, observe
 from tests.hb_analyzer.programs import attention, gemm, persistent_gemm
-from tests.hb_analyzer.random_programs import nested_program, single_loop_program, synchronisations, without
+from tests.hb_analyzer.random_programs import (
+    irregular_program,
+    nested_program,
+    single_loop_program,
+    synchronisations,
+    without,
+)
 
 
 def check(program: Program, random: Random, schedules: int = 8) -> tuple[Decision, Observed]:
@@ -47,6 +53,12 @@ def test_random_persistent_kernels(random: Random) -> None:
     check(nested_program(random), random)
 
 
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+def test_random_irregular_loops(random: Random) -> None:
+    check(irregular_program(random), random)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(20))
 def test_many_random_programs(block: int) -> None:
@@ -54,6 +66,7 @@ def test_many_random_programs(block: int) -> None:
         random = Random(seed)
         check(single_loop_program(random, minimum=0), random)
         check(nested_program(random), random)
+        check(irregular_program(random), random)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hb_analyzer.model import Access, Buffer, Const, Event, If, Loop, Name, Para
 from hb_analyzer.sweep import Sweep, sweep
 from hb_analyzer.trips import Domain, domain_of
 from tests.hb_analyzer.programs import persistent_gemm
-from tests.hb_analyzer.random_programs import nested_program, single_loop_program
+from tests.hb_analyzer.random_programs import irregular_program, nested_program, single_loop_program
 
 
 def everything(domain: Domain, silent: set[str] | None = None) -> Sweep:
@@ -74,7 +74,7 @@ def test_witnesses_have_the_smallest_trip_counts() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_nothing_new_happens_beyond_the_bound(seed: int) -> None:
-    """Single-loop programs, with what puts them outside the class of the distance form included."""
-    domain = domain_of(single_loop_program(Random(seed)))
-    further = {name: range(values[0], values[-1] + domain.period + 4) for name, values in domain.ranges.items()}
-    assert summary(everything(domain)) == summary(everything(replace(domain, ranges=further)))
+    for source in (single_loop_program(Random(seed)), irregular_program(Random(seed))):
+        domain = domain_of(source)
+        further = {name: range(values[0], values[-1] + domain.period + 4) for name, values in domain.ranges.items()}
+        assert summary(everything(domain)) == summary(everything(replace(domain, ranges=further)))
