@@ -160,8 +160,14 @@ def emit_commit(context: Context) -> None:
     context.issued = []
 
 
-def emit_wait(context: Context, wait: ir.MmaWait) -> None:
-    """After the wait, results may be read: tell the compiler so, lest it moves a read up past the wait."""
+def emit_wait(context: Context, wait: ir.MmaWait, computed: bool = False) -> None:
+    """After the wait, results may be read: tell the compiler so, lest it moves a read up past the wait.
+
+    ``computed``: the role has computed on fragments since it issued the group. That work stands before the wait to run
+    beside the matrix unit, and must stay there.
+    """
+    if computed:
+        context.out.line("end_scheduling_region();")
     context.out.line(f"wgmma_wait<{wait.pending}>();")
     count = len(context.groups) - wait.pending
     finished = [fragment for group in context.groups[: max(count, 0)] for fragment in group]

@@ -96,7 +96,7 @@ class Statements:
             case ir.MmaCommit():
                 mma.emit_commit(context)
             case ir.MmaWait():
-                mma.emit_wait(context, statement)
+                mma.emit_wait(context, statement, _computed_since_commit(body[:position]))
             case ir.MmaStore():
                 mma.emit_store(context, statement)
             case ir.SyncWarpgroups():
@@ -187,6 +187,16 @@ def _starts_next_mma(context: Context, fill: ir.AccFill, following: tuple[ir.Stm
             return True
         if fill.fragment in rewrite.nodes(statement):
             return False
+    return False
+
+
+def _computed_since_commit(before: tuple[ir.Stmt, ...]) -> bool:
+    """Has the role computed on fragments since it closed the last group of matrix instructions?"""
+    for statement in reversed(before):
+        if isinstance(statement, ir.MmaCommit):
+            return False
+        if isinstance(statement, (ir.FragApply, ir.FragReduce)):
+            return True
     return False
 
 

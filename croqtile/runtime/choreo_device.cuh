@@ -316,6 +316,12 @@ __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
+// ptxas moves a wait for matrix instructions up past arithmetic that does not need it, and the arithmetic no longer runs
+// beside them. It moves nothing across a branch, so here is one that is never taken but that it cannot decide.
+__device__ __forceinline__ void end_scheduling_region() {
+  if (blockDim.x == 1) asm volatile("nanosleep.u32 1;");
+}
+
 // Keeps the compiler from moving reads of these accumulators up past the wait for them. No instruction comes of it.
 template <int N>
 __device__ __forceinline__ void registers_complete(float (&registers)[N]) {
