@@ -10,6 +10,7 @@ from typing import Any
 from croqtile import driver, ir
 from croqtile.driver import Compilation
 from hb_analyzer import model
+from hb_analyzer.expressions import bare
 
 
 def dump(compilation: Compilation, name: str) -> str:
@@ -95,29 +96,30 @@ def program_text(program: model.Program) -> str:
     for event in program.events:
         lines.append(f"  event {event.name}: {event.slots} slots, {event.arrivals} arrivals")
     for parameter in program.parameters:
-        upper = "" if parameter.maximum is None else f" … {parameter.maximum}"
-        lines.append(f"  parameter {parameter.name} ≥ {parameter.minimum}{upper}")
+        low, high = parameter.minimum, parameter.maximum
+        lines.append(f"  parameter {parameter.name}" + (f" ≥ {low}" if high is None else f": {low} … {high}"))
     for note in program.assumptions:
         lines.append(f"  assumption: {note}")
     for role in program.roles:
-        lines += [f"  role {role.name} ({role.kind})", *_body(role.body, 2)]
+        lines += [f"  role {role.name} ({role.kind})", *body_lines(role.body, 2)]
     return "\n".join(lines) + "\n"
 
 
-def _body(body: Iterable[model.Statement], depth: int) -> Iterator[str]:
+def body_lines(body: Iterable[model.Statement], depth: int = 0) -> Iterator[str]:
+    """The code of a role, a line for each operation."""
     margin = "  " * depth
     for s in body:
         if isinstance(s, model.Loop):
-            yield f"{margin}loop {s.counter} < {s.trip}"
-            yield from _body(s.body, depth + 1)
+            yield f"{margin}loop {s.counter} < {bare(s.trip)}"
+            yield from body_lines(s.body, depth + 1)
         elif isinstance(s, model.If):
-            yield f"{margin}if {s.condition}"
-            yield from _body(s.then, depth + 1)
+            yield f"{margin}if {bare(s.condition)}"
+            yield from body_lines(s.then, depth + 1)
             if s.orelse:
                 yield f"{margin}else"
-                yield from _body(s.orelse, depth + 1)
+                yield from body_lines(s.orelse, depth + 1)
         elif isinstance(s, model.Access):
-            until = f", ends with {s.event}[{s.event_slot}]" if s.event is not None else f", ends: {s.ends}"
+            until = f", ends with {s.event}[{bare(s.event_slot)}]" if s.event is not None else f", ends: {s.ends}"
             region = " (unknown region)" if s.region is None else ""
             yield f"{margin}{s.mode} {s.label}{region}{until}, {s.proxy}{'' if s.fenced else ', not fenced'}"
         elif isinstance(s, model.Barrier):

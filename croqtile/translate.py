@@ -20,6 +20,7 @@ from croqtile.scalars import Scalars
 from croqtile.symbolic import Untranslatable
 from croqtile.values import Known, Launch, Scope
 from hb_analyzer import model
+from hb_analyzer.expressions import bare
 
 
 def translate(kernel: ir.Kernel) -> model.Program:
@@ -281,7 +282,7 @@ class _RoleTranslation:
         return replace(access, label=f"{label} {self.place(access)}")
 
     def place(self, access: model.Access) -> str:
-        slot = f"[{_plain(access.slot)}]" if access.buffer in self.layout.arrays else ""
+        slot = f"[{bare(access.slot)}]" if access.buffer in self.layout.arrays else ""
         rows = "" if not access.region else f" ({', '.join(f'{low}:{high}' for low, high in access.region)})"
         return access.buffer + slot + rows
 
@@ -308,13 +309,7 @@ def _offset(level: ir.Level) -> ir.Expr:
 
 
 def _indexed(event: ir.Event, slot: model.IntExpr) -> str:
-    return f"{event.name}[{_plain(slot)}]" if event.is_array else event.name
-
-
-def _plain(expr: model.IntExpr) -> str:
-    """Without the parentheses around the whole."""
-    text = str(expr)
-    return text[1:-1] if isinstance(expr, model.BinOp) and text.startswith("(") else text
+    return f"{event.name}[{bare(slot)}]" if event.is_array else event.name
 
 
 def _join(a: model.Access, b: model.Access, shape: tuple[int, ...]) -> model.Access | None:

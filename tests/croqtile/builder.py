@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 from croqtile import ir
+from croqtile.dump import body_lines
+from croqtile.translate import translate
 
 _lines = count(1)
 
@@ -222,3 +225,24 @@ def gemm(stages: int = 4, consumers: int = 1, barrier: bool = True, tile_m: int 
         tensors=(lhs, rhs, out),
         warpgroups=consumers + 1,
     )
+
+
+# --------------------------------------------------------------------------------------------------------------
+# One role and what the analysis is told of it
+
+M, K = dim("M"), dim("K")
+SOURCE = tensor("source", M, K)
+FULL, EMPTY = event("full", 4), event("empty", 4)
+TILE = buffer("tile", (64, 64), 4)
+DATA = ir.TensorElement(SOURCE, (ir.IntLit(0), ir.IntLit(0)))  # a value that only the data decides
+
+
+def one_role(*body: ir.Stmt, thread: int | None = None, **parts: Any) -> ir.Kernel:
+    """A kernel whose warpgroup 1 runs ``body``."""
+    defaults = {"buffers": (TILE,), "events": (FULL, EMPTY), "dims": (M, K), "tensors": (SOURCE,)}
+    return kernel(roles(role((1,), *body, thread=thread)), **{**defaults, **parts})
+
+
+def text(of: ir.Kernel, role: int = 0) -> list[str]:
+    """The code of one role as the analysis gets it, a line each."""
+    return [line.strip() for line in body_lines(translate(of).roles[role].body)]

@@ -1,0 +1,117 @@
+"""What the engine finds wrong, at the lines of the program, in both modes."""
+
+import builder as b
+import pytest
+from builder import DATA, SOURCE, K, M, cdiv, op
+
+from croqtile import diagnostics as diag
+from croqtile.analyse import analyse
+
+
+@pytest.mark.parametrize("sala", [True, False])
+def test_a_wait_that_nothing_satisfies_is_a_deadlock(sala):
+    e = b.event("e")
+    waiting = b.wait(e)
+    k = b.counter("k", cdiv(K, 64))
+    kernel = b.kernel(
+        b.roles(b.role((0,), b.foreach(k, waiting)), b.role((1,), b.trigger(e))), events=(e,), dims=(M, K)
+    )
+    (error, *_) = analyse(kernel, sala).errors
+    assert isinstance(error, diag.Deadlock)
+    assert error.span == waiting.span
+    assert "with cdiv(K, 64) = 2" in error.message
+
+
+def test_a_ring_that_is_refilled_without_waiting_overruns_and_races():
+    tile, full = b.buffer("tile", (64, 64), 2), b.event("full", 2)
+    p, c = b.counter("k", cdiv(K, 64)), b.counter("k", cdiv(K, 64))
+    fill = b.copy_in(b.view(SOURCE), b.view(tile, op(p, "%", 2)), full, op(p, "%", 2))
+    read = b.mma(b.view(tile, op(c, "%", 2)), b.view(tile, op(c, "%", 2)))
+    kernel = b.kernel(
+        b.roles(
+            b.role((0,), b.foreach(p, fill, b.trigger(full, op(p, "%", 2))), thread=0),
+            b.role((1,), b.foreach(c, b.wait(full, op(c, "%", 2)), read, b.commit(), b.drain())),
+        ),
+        buffers=(tile,),
+        events=(full,),
+        dims=(M, K),
+        tensors=(SOURCE,),
+    )
+    errors = analyse(kernel).errors
+    assert any(isinstance(error, diag.EventOverrun) for error in errors)
+    races = [error for error in errors if isinstance(error, diag.SharedMemoryRace)]
+    assert any({race.span, *(note.span for note in race.notes)} == {fill.span, read.span} for race in races)
+
+
+def released_early(pending):
+    """A ring whose stages are released after ``mma.wait<pending>``."""
+    tile, full, empty = b.buffer("tile", (64, 64), 2), b.event("full", 2), b.event("empty", 2)
+    p, c, s = b.counter("k", cdiv(K, 64)), b.counter("k", cdiv(K, 64)), b.counter("s", 2)
+    slot_p, slot_c = op(p, "%", 2), op(c, "%", 2)
+    fill = b.copy_in(b.view(SOURCE), b.view(tile, slot_p), full, slot_p)
+    read, release = b.mma(b.view(tile, slot_c), b.view(tile, slot_c)), b.trigger(empty, slot_c)
+    kernel = b.kernel(
+        b.roles(
+            b.role((0,), b.foreach(p, b.wait(empty, slot_p), fill, b.trigger(full, slot_p)), thread=0),
+            b.role(
+                (1,),
+                b.foreach(s, b.trigger(empty, s)),
+                b.foreach(
+                    c, b.wait(full, slot_c), read, b.commit(), *([] if pending is None else [b.drain(pending)]), release
+                ),
+            ),
+        ),
+        buffers=(tile,),
+        events=(full, empty),
+        dims=(M, K),
+        tensors=(SOURCE,),
+    )
+    return kernel, fill, read, release
+
+
+def test_an_operand_released_while_still_read_names_both_lines():
+    kernel, fill, read, release = released_early(None)
+    (error,) = analyse(kernel).errors
+    assert isinstance(error, diag.OperandReleased)
+    assert (error.buffer, error.event) == ("tile", "empty[k % 2]")
+    assert error.span == release.span
+    assert [note.span for note in error.notes] == [read.span, fill.span]
+
+
+def test_an_operand_released_after_it_was_read_is_fine():
+    kernel, *_ = released_early(0)
+    assert analyse(kernel).diagnostics == ()
+
+
+def test_what_may_be_imagined_is_a_warning():
+    """A trigger under a condition on data: the analysis orders nothing by it, the program may be right."""
+    e, tile = b.event("e"), b.buffer("tile", (64, 64))
+    kernel = b.kernel(
+        b.roles(
+            b.role((0,), b.store(b.view(tile)), b.when(DATA, b.trigger(e), orelse=(b.trigger(e),))),
+            b.role((1,), b.wait(e), b.mma(b.view(tile), b.view(tile)), b.commit(), b.drain()),
+        ),
+        buffers=(tile,),
+        events=(e,),
+        tensors=(SOURCE,),
+    )
+    analysis = analyse(kernel)
+    assert analysis.errors == ()
+    (warning,) = analysis.diagnostics
+    assert isinstance(warning, diag.PossibleDefect)
+    assert "depends on data" in warning.message
+
+
+def test_counts_that_only_look_unrelated_give_a_warning():
+    e = b.event("e", 1)
+    k, j = b.counter("k", cdiv(K, 64)), b.counter("j", op(K, "/", 64))
+    kernel = b.kernel(
+        b.roles(b.role((0,), b.foreach(k, b.trigger(e))), b.role((1,), b.foreach(j, b.wait(e)))),
+        events=(e,),
+        dims=(M, K),
+    )
+    analysis = analyse(kernel)
+    assert all(isinstance(d, diag.PossibleDefect) or d.severity == "error" for d in analysis.diagnostics)
+    deadlocks = [d for d in analysis.diagnostics if isinstance(d, diag.PossibleDefect) and d.kind == "deadlock"]
+    assert deadlocks
+    assert "are analysed as unrelated values" in deadlocks[0].message
