@@ -41,22 +41,22 @@ def check(program: Program, random: Random, schedules: int = 8) -> tuple[Decisio
     return decision, total
 
 
-@given(st.randoms(use_true_random=False))
+@given(st.randoms(use_true_random=False), st.integers(0, 1 << 32))
 @settings(max_examples=120, deadline=None)
-def test_random_single_loops(random: Random) -> None:
-    check(single_loop_program(random, minimum=random.randint(0, 1)), random)
+def test_random_single_loops(random: Random, schedules: int) -> None:
+    check(single_loop_program(random, minimum=random.randint(0, 1)), Random(schedules))
 
 
-@given(st.randoms(use_true_random=False))
+@given(st.randoms(use_true_random=False), st.integers(0, 1 << 32))
 @settings(max_examples=60, deadline=None)
-def test_random_persistent_kernels(random: Random) -> None:
-    check(nested_program(random), random)
+def test_random_persistent_kernels(random: Random, schedules: int) -> None:
+    check(nested_program(random), Random(schedules))
 
 
-@given(st.randoms(use_true_random=False))
+@given(st.randoms(use_true_random=False), st.integers(0, 1 << 32))
 @settings(max_examples=100, deadline=None)
-def test_random_irregular_loops(random: Random) -> None:
-    check(irregular_program(random), random)
+def test_random_irregular_loops(random: Random, schedules: int) -> None:
+    check(irregular_program(random), Random(schedules))
 
 
 @pytest.mark.slow
