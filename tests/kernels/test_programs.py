@@ -141,7 +141,7 @@ def test_one_wrong_element_in_four_million_fails(wrong: str, passes: bool, tmp_p
     from croqtile import runtime, toolchain
 
     program = tmp_path / "wrong"
-    toolchain.compile_executable(toolchain.find(), runtime.prelude() + WRONG, program, KERNELS)
+    toolchain.compile_executable(toolchain.find(), runtime.prelude() + WRONG, program, [KERNELS])
     done = subprocess.run(
         [str(program), *wrong.split(), "--disable-timing"], capture_output=True, text=True, timeout=LIMIT_S, check=False
     )

@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("references") / "program"
-    toolchain.compile_executable(toolchain.find(), runtime.prelude() + SOURCE, out, KERNELS)
+    toolchain.compile_executable(toolchain.find(), runtime.prelude() + SOURCE, out, [KERNELS])
     return out
 
 
