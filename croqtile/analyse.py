@@ -50,6 +50,10 @@ def analyse(kernel: ir.Kernel, sala: bool = True) -> Analysis:
     report = hb_analyzer.analyse(program)
     placement = report.placement if sala else separate_placement(kernel)
     problems = describe_defects(report, spans_of(kernel), program)
+    remote = _remote_statement(kernel)
+    if remote is not None:
+        certain = tuple(problem for problem in problems if not isinstance(problem, diag.PossibleDefect))
+        problems = (*certain, diag.ClusterUnchecked(remote.span))
     return Analysis(kernel, program, report, placement, sala, (*problems, *_bounds(kernel, placement)))
 
 
@@ -68,6 +72,16 @@ def separate_placement(kernel: ir.Kernel) -> Placement:
 def spans_of(kernel: ir.Kernel) -> Mapping[str, ir.Span]:
     """The spans of a kernel's statements by their text, as operations of the analysis carry them."""
     return {str(statement.span): statement.span for statement in rewrite.statements(kernel.body)}
+
+
+def _remote_statement(kernel: ir.Kernel) -> ir.CopyIn | ir.Trigger | None:
+    """The first statement that acts on other CTAs of the cluster."""
+    for statement in rewrite.statements(kernel.body):
+        if isinstance(statement, ir.CopyIn) and statement.multicast:
+            return statement
+        if isinstance(statement, ir.Trigger) and statement.cluster:
+            return statement
+    return None
 
 
 def _bounds(kernel: ir.Kernel, placement: Placement) -> tuple[diag.Diagnostic, ...]:

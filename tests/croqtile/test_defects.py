@@ -1,5 +1,7 @@
 """What the engine finds wrong, at the lines of the program, in both modes."""
 
+from dataclasses import replace
+
 import builder as b
 import pytest
 from builder import DATA, SOURCE, K, M, cdiv, op
@@ -115,3 +117,22 @@ def test_counts_that_only_look_unrelated_give_a_warning():
     deadlocks = [d for d in analysis.diagnostics if isinstance(d, diag.PossibleDefect) and d.kind == "deadlock"]
     assert deadlocks
     assert "are analysed as unrelated values" in deadlocks[0].message
+
+
+def test_clusters_give_one_warning():
+    """Every tile comes from both CTAs: the analysis does not know what the wait waits for."""
+    tile, full = b.buffer("tile", (64, 64)), b.event("full")
+    copy = b.copy_in(b.view(SOURCE), b.view(tile), full, multicast=True)
+    kernel = b.kernel(
+        b.roles(
+            b.role((0,), copy, b.trigger(full), thread=0),
+            b.role((1,), b.wait(full), b.mma(b.view(tile), b.view(tile)), b.commit(), b.drain()),
+        ),
+        buffers=(tile,),
+        events=(full,),
+        tensors=(SOURCE,),
+    )
+    (warning,) = analyse(replace(kernel, cluster=2)).diagnostics
+    assert isinstance(warning, diag.ClusterUnchecked)
+    assert warning.span == copy.span
+    assert warning.severity == "warning"
