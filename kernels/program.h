@@ -11,6 +11,8 @@
 #ifndef KERNELS_PROGRAM_H
 #define KERNELS_PROGRAM_H
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -41,6 +43,11 @@ inline long long environment(const char* name, long long otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : to_integer(name, text, 0);
 }
 
+inline bool is_set(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr && *text != '\0' && std::strcmp(text, "0") != 0;
+}
+
 // `--name value`, `--name=value` and `--flag`, in any order.
 class Arguments {
  public:
@@ -61,8 +68,8 @@ class Arguments {
     return otherwise;
   }
 
-  bool verify() const { return !flag("--skip-verify") && environment("CHOREO_SKIP_VERIFY", 0) == 0; }
-  bool timing() const { return !flag("--disable-timing") && environment("CHOREO_DISABLE_TIMING", 0) == 0; }
+  bool verify() const { return !flag("--skip-verify") && !is_set("CHOREO_SKIP_VERIFY"); }
+  bool timing() const { return !flag("--disable-timing") && !is_set("CHOREO_DISABLE_TIMING"); }
 
  private:
   std::vector<std::string> words_;

@@ -131,6 +131,7 @@ def test_checksum_sees_every_element(program: Path) -> None:
         (["--disable-timing"], {"CHOREO_SKIP_VERIFY": "1"}, "2048 0 0"),
         ([], {"CHOREO_DISABLE_TIMING": "1", "CHOREO_SKIP_VERIFY": "0"}, "2048 1 0"),
         ([], {"CHOREO_DISABLE_TIMING": ""}, "2048 1 1"),
+        ([], {"CHOREO_SKIP_VERIFY": "yes"}, "2048 0 1"),
     ],
 )
 def test_arguments(program: Path, arguments: list[str], environment: dict[str, str], printed: str) -> None:
