@@ -192,6 +192,10 @@ class SyntaxMistake(Diagnostic):
     found: str
 
 
+class TooDeep(Diagnostic):
+    template = "this function nests expressions or statements too deeply"
+
+
 class StrayCharacter(Diagnostic):
     template = "{found} does not belong to the tile language"
     found: str
@@ -410,6 +414,14 @@ class PossibleDefect(Diagnostic):
     kind: str
     why: str
     reason: str
+
+
+class ClusterUnchecked(Diagnostic):
+    template = (
+        "the synchronisation between the CTAs of a cluster is not analysed: buffers that other CTAs write keep their "
+        "own place, and what they wait for is not checked"
+    )
+    severity = "warning"
 
 
 class OperandReleased(Diagnostic):
