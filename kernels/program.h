@@ -1,5 +1,4 @@
-// What the programs of all families share: arguments, device tensors, and the course of a run. Host code only, apart from
-// one kernel that fills shared memory.
+// What the programs of all families share: arguments, device tensors, checks, and the course of a run.
 //
 // A run launches once and checks the whole output, then repeats launches if asked to, then takes the time:
 //   CHOREO_SKIP_VERIFY=1, --skip-verify        no checks
@@ -134,7 +133,7 @@ inline void poison_shared_memory() {
   choreo::abend_true(cudaDeviceSynchronize());
 }
 
-// max |value − reference| over the whole output against base + relative · |reference|; fails with the first bad element.
+// Counts the elements that are further than base + relative · |reference| from the reference, and finds the first one.
 template <typename T>
 __global__ void compare_with(const T* output, const float* reference, std::size_t count, float base, float relative,
                              unsigned long long* bad, unsigned long long* first) {
