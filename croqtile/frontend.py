@@ -40,11 +40,21 @@ def load(path: str, defines: Iterable[str] = ()) -> Unit:
     functions = source.all_functions()
     kernels: list[ir.Kernel] = []
     problems: list[Diagnostic] = []
+    names: dict[str, ir.Span] = {}
     for function in functions:
         try:
-            kernels.append(lower(check(parse(function))))
+            kernel = lower(check(parse(function)))
         except CompileError as error:
             problems += error.diagnostics
+            continue
+        except RecursionError:
+            problems.append(diagnostics.TooDeep(function.span))
+            continue
+        if kernel.name in names:
+            note = diagnostics.Note(names[kernel.name], "it was defined here")
+            problems.append(diagnostics.Redefinition(kernel.span, kernel.name, notes=(note,)))
+        names.setdefault(kernel.name, kernel.span)
+        kernels.append(kernel)
     if problems:
         raise CompileError(problems, source.sources())
     return Unit(source, functions, tuple(kernels))

@@ -34,6 +34,7 @@ from croqtile.ir import Span
 KEYWORD = "__co__"
 _KEPT_DIRECTIVES = {"define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif"}
 _FOREIGN_DIRECTIVES = {"pragma", "include_next", "line", "warning", "ident", "sccs", "import", "embed"}
+_HAS_INCLUDE = "__has_include"
 _RAW_STRING = re.compile(r'\bu?8?[uUL]?R"([^()\\\s"]{0,16})\((.*?)\)\1"', re.DOTALL)
 
 
@@ -161,14 +162,19 @@ class _Machine(pcpp.Preprocessor):  # type: ignore[misc]
         self.diagnostics: list[Diagnostic] = []
         self.open_files: list[str] = []
         self.texts: dict[str, str] = {}  # of every file read, by path
+        for known in ("__cplusplus 201703L", "__CUDACC__ 1", "__NVCC__ 1"):  # what the rest of the file will meet
+            self.define(known)
 
     def on_error(self, file: Any, line: int, msg: str) -> None:
         """pcpp reports here; ``file`` is the token's ``source``."""
         self.diagnostics.append(MacroMisuse(file if isinstance(file, Span) else None, msg[:1].lower() + msg[1:]))
 
+    def on_unknown_macro_in_defined_expr(self, tok: Any) -> bool:
+        return bool(tok.value == _HAS_INCLUDE)
+
     def define_from_command_line(self, text: str) -> None:
         head, _, value = text.partition("=")
-        if not re.fullmatch(r"[A-Za-z_]\w*(\([\w\s,.]*\))?", head):
+        if not re.fullmatch(r"[A-Za-z_]\w*(\([\w\s,.]*\))?", head) or "\n" in value:
             raise CompileError([BadDefine(None, text)])
         self.define(f"{head} {value if '=' in text else '1'}")
 
@@ -184,6 +190,11 @@ class _Machine(pcpp.Preprocessor):  # type: ignore[misc]
         source = _Reader(self, SourceFile(path, text)).run()
         self.open_files.pop()
         return source
+
+
+def _last_word(tokens: list[Any]) -> str:
+    """The last token that is neither white space nor an opening parenthesis."""
+    return next((str(t.value) for t in reversed(tokens) if str(t.value).strip() not in ("", "(")), "")
 
 
 class _Reader:
@@ -326,13 +337,13 @@ class _Reader:
         if name in ("ifdef", "ifndef"):
             if not self.wants_name(name, span, arguments):
                 return False
-            return (arguments[0].value in self.machine.macros) == (name == "ifdef")
+            return (arguments[0].value in (*self.machine.macros, _HAS_INCLUDE)) == (name == "ifdef")
         if not arguments:
             self.report(BadDirective(span, name, "expected an expression"))
             return False
         before = len(self.machine.diagnostics)
         try:
-            value, _ = self.machine.evalexpr([copy.copy(token) for token in arguments])
+            value, _ = self.machine.evalexpr(self.without_has_include(arguments))
             failed = len(self.machine.diagnostics) > before
         except (IndexError, ValueError, AttributeError, TypeError, SyntaxError, ZeroDivisionError):
             failed = True
@@ -341,6 +352,23 @@ class _Reader:
             self.report(BadDirective(arguments[0].source, name, "not an integer expression"))
             return False
         return bool(value)
+
+    def without_has_include(self, arguments: list[Any]) -> list[Any]:
+        """A copy with every ``__has_include(…)`` decided: quoted files are looked up, others taken to be there."""
+        tokens: list[Any] = []
+        rest = iter(copy.copy(token) for token in arguments)
+        for token in rest:
+            if token.value == _HAS_INCLUDE and not (tokens and _last_word(tokens) == "defined"):
+                name = ""
+                for part in rest:
+                    name += str(part.value)
+                    if part.value == ")":
+                        break
+                quoted = re.search(r'"(.*)"', name)
+                found = not quoted or (Path(self.source.path).parent / quoted[1]).exists()
+                token.type, token.value = self.machine.t_INTEGER, str(int(found))
+            tokens.append(token)
+        return tokens
 
     # -- functions --------------------------------------------------------------------------------------------
 

@@ -26,8 +26,9 @@ def define(ctx: Context, statement: ast.Assign) -> list[ir.Stmt]:
     width = copies.swizzle(ctx, load.swizzle)
     if load.swizzle is not None:
         copies.layout(ctx, tile, width, load.swizzle.span, "operand")
-    made: list[ir.Stmt] = []
-    ctx.bind(statement.name.name, OperandName(tile, width, statement.name.span))
+    kept, made = views.frozen(ctx, tile, statement.name.name, load.view.span)
+    assert isinstance(kept, ir.View)
+    ctx.bind(statement.name.name, OperandName(kept, width, statement.name.span))
     return made
 
 

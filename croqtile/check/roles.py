@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from croqtile import ast, fold, ir, rewrite
 from croqtile import diagnostics as diag
-from croqtile.check import expressions, statements, storage
+from croqtile.check import definitions, expressions, statements, storage
+from croqtile.check.prescan import assignments
 from croqtile.check.scope import BarrierUse, Context, fail
 
 
@@ -26,7 +27,7 @@ def group(ctx: Context, statement: ast.Parallel) -> ir.Roles:
             elif isinstance(inner, ast.LaunchBounds):
                 ctx.launch_bounds = expressions.constant(ctx, inner.blocks, "launch_bounds")
             elif isinstance(inner, (ast.Assign, ast.Declare)):
-                prologue += statements.define(ctx, inner)
+                prologue += definitions.define(ctx, inner)
             else:
                 fail(diag.NotHere(inner.span, statements.word(inner), "must stand in a role (inthreads.async)"))
     return ir.Roles(tuple(roles), statement.span, tuple(prologue))
@@ -41,8 +42,6 @@ def _role(ctx: Context, statement: ast.InThreads, owners: dict[tuple[int, int], 
                 note = diag.Note(owners[p, t], "the other role is here")
                 fail(diag.OverlappingRoles(statement.condition.span, t, p, notes=(note,)))
             owners[p, t] = statement.condition.span
-    from croqtile.check.structure import assignments
-
     outside = ctx.assigned
     ctx.assigned = ctx.assigned_outside + assignments(statement.body, into_roles=True)
     try:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable
 
 from croqtile import ast, fold, ir, rewrite
 from croqtile import diagnostics as diag
 from croqtile.check import copies, expressions, fragments, matrix, storage, views
+from croqtile.check.definitions import define
+from croqtile.check.places import collective, whole_warpgroup
+from croqtile.check.prescan import assignments
 from croqtile.check.scope import (
     WORDS,
-    Chunk,
     Context,
     EventName,
     EventUse,
-    FragmentName,
-    Poison,
-    Rejected,
     ScalarName,
-    ViewName,
     fail,
 )
 
@@ -112,135 +109,6 @@ def _role_statement(ctx: Context, statement: ast.Stmt) -> list[ir.Stmt]:
     fail(diag.NotHere(statement.span, word(statement), where))
 
 
-def whole_warpgroup(ctx: Context, span: ir.Span, what: str) -> None:
-    """Refuses a warpgroup-wide statement where not all 128 threads come."""
-    if ctx.place.thread is not None:
-        fail(diag.NeedsWarpgroup(span, what))
-    collective(ctx, span, what)
-
-
-def collective(ctx: Context, span: ir.Span, what: str) -> None:
-    """Refuses a statement under a condition that depends on the thread."""
-    if ctx.place.divergent is not None and ctx.place.thread is None:
-        note = diag.Note(ctx.place.divergent, "the condition is here")
-        fail(diag.DivergentStatement(span, what, notes=(note,)))
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Definitions
-
-
-def define(
-    ctx: Context, statement: ast.Assign | ast.Declare, kind: ir.SymbolKind = ir.SymbolKind.VALUE
-) -> list[ir.Stmt]:
-    """``x = …;`` or ``int x = …;``. ``kind`` is CAPTURED before the grid."""
-    name = statement.name
-    try:
-        if isinstance(statement, ast.Declare):
-            return _declare(ctx, statement, kind)
-        value = statement.value
-        if isinstance(value, (ast.MmaFill, ast.MmaLoad)):
-            if ctx.place.level != "role":
-                fail(diag.NotHere(statement.span, word(statement), "must stand in a role (inthreads.async)"))
-            whole_warpgroup(ctx, statement.span, word(statement))
-            return matrix.define(ctx, statement)
-        if isinstance(value, ast.Name) and isinstance(ctx.scope.lookup(value.name), FragmentName):
-            fail(diag.WrongKind(value.span, "a scalar or a view", f"'{value.name}' is a fragment: use frag.copy"))
-        if views.is_view(ctx, value):
-            return _name_view(ctx, name, value)
-        return _assign(ctx, statement, expressions.scalar(ctx, value), kind)
-    except Rejected:
-        if not isinstance(ctx.scope.lookup(name.name), ScalarName):
-            ctx.bind(name.name, Poison(name.span))
-        raise
-
-
-def _declare(ctx: Context, statement: ast.Declare, kind: ir.SymbolKind) -> list[ir.Stmt]:
-    if statement.type.name not in ("int", "float"):
-        fail(diag.UnknownScalarType(statement.type.span, statement.type.name))
-    value = expressions.scalar(ctx, statement.value)
-    _host_value(ctx, value.expr, statement.value.span, kind)
-    if statement.name.name in ctx.scope.names:
-        ctx.declare(statement.name.name, Poison(statement.name.span))  # says what is wrong
-    return _let(ctx, statement.name, value.expr, statement.type.name, value.type, kind, statement.span)
-
-
-def _assign(ctx: Context, statement: ast.Assign, value: expressions.Value, kind: ir.SymbolKind) -> list[ir.Stmt]:
-    name = statement.name
-    _host_value(ctx, value.expr, statement.value.span, kind)
-    earlier = ctx.scope.lookup(name.name)
-    if not isinstance(earlier, ScalarName):
-        return _let(ctx, name, value.expr, value.type, value.type, kind, statement.span)
-    symbol = earlier.symbol
-    if symbol.kind is not ir.SymbolKind.VALUE:
-        fail(diag.NotAssignable(name.span, name.name, _KINDS[symbol.kind]))
-    if symbol.ctype == "int" and value.type == "float":
-        fail(diag.WrongScalarType(statement.value.span, f"an integer, as '{name.name}' is", "a floating-point value"))
-    ctx.mutable.add(symbol)
-    if ctx.place.divergent is not None or expressions.divergent(ctx, value.expr):
-        ctx.divergent.add(symbol)
-    return [ir.Assign(symbol, value.expr, statement.span)]
-
-
-_KINDS = {
-    ir.SymbolKind.DIM: "a symbolic dimension",
-    ir.SymbolKind.CAPTURED: "captured by value before the grid",
-    ir.SymbolKind.GRID: "a variable of the grid",
-    ir.SymbolKind.WARPGROUP: "the number of the warpgroup",
-    ir.SymbolKind.THREAD: "the number of the thread",
-    ir.SymbolKind.LOOP: "a loop counter",
-    ir.SymbolKind.LAMBDA: "an index of frag.apply",
-    ir.SymbolKind.CLUSTER: "the rank in the cluster",
-}
-
-
-def _host_value(ctx: Context, value: ir.Expr, span: ir.Span, kind: ir.SymbolKind) -> None:
-    if kind is ir.SymbolKind.CAPTURED and any(isinstance(n, ir.TensorElement) for n in rewrite.nodes(value)):
-        fail(diag.WrongKind(span, "a value that the host knows", "this is read from device memory"))
-
-
-def _let(
-    ctx: Context, name: ast.Ident, value: ir.Expr, ctype: str, value_type: str, kind: ir.SymbolKind, span: ir.Span
-) -> list[ir.Stmt]:
-    """A new scalar. One that is a constant for good needs no storage: its uses are folded."""
-    constant = ctype == value_type == "int" and ctx.assigned_once(name.name)
-    folded = constant and isinstance(value, ir.IntLit)
-    symbol = ir.Symbol(name.name, kind, name.name if folded else ctx.cname(name.name), ctype, span=name.span)
-    if constant:
-        ctx.definitions[symbol] = value
-    if expressions.divergent(ctx, value):
-        ctx.divergent.add(symbol)
-    ctx.bind(name.name, ScalarName(symbol, value if constant else None, name.span))
-    return [] if folded else [ir.Let(symbol, value, span)]
-
-
-def _name_view(ctx: Context, name: ast.Ident, value: ast.Expr) -> list[ir.Stmt]:
-    """A named view keeps the indices that it was made with, even if their variables are assigned later."""
-    made: list[ir.Stmt] = []
-
-    def freeze(index: ir.Expr) -> ir.Expr:
-        if all(s.kind is not ir.SymbolKind.VALUE or ctx.assigned_once(s.name) for s in rewrite.symbols(index)):
-            return index
-        symbol = ir.Symbol(f"{name.name}_at", ir.SymbolKind.VALUE, ctx.cname(f"{name.name}_at"), span=value.span)
-        made.append(ir.Let(symbol, index, value.span))
-        return ir.Var(symbol)
-
-    def frozen(view: ir.View) -> ir.View:
-        dims = tuple(
-            dataclasses.replace(d, levels=tuple(dataclasses.replace(v, index=freeze(v.index)) for v in d.levels))
-            for d in view.dims
-        )
-        return dataclasses.replace(view, dims=dims, slot=None if view.slot is None else freeze(view.slot))
-
-    view = views.view(ctx, value)
-    if isinstance(view, Chunk):
-        indices = tuple(None if index is None else freeze(index) for index in view.indices)
-        ctx.bind(name.name, ViewName(Chunk(frozen(view.base), indices, view.span), name.span))
-    else:
-        ctx.bind(name.name, ViewName(frozen(view), name.span))
-    return made
-
-
 # --------------------------------------------------------------------------------------------------------------
 # Control
 
@@ -250,6 +118,7 @@ def foreach(ctx: Context, statement: ast.ForEach, body: Body) -> list[ir.Stmt]:
     if len(statement.counters) != len(statement.extents):
         fail(diag.WrongBoundCount(statement.span, len(statement.counters), len(statement.extents)))
     extents = [expressions.extent(ctx, extent) for extent in statement.extents]
+    made = _freeze_extents(ctx, statement, extents)
     uneven = [e for e, x in zip(statement.extents, extents, strict=True) if expressions.divergent(ctx, x)]
     divergent = uneven[0].span if uneven else ctx.place.divergent
     with ctx.nested(divergent=divergent):
@@ -261,7 +130,20 @@ def foreach(ctx: Context, statement: ast.ForEach, body: Body) -> list[ir.Stmt]:
         inner = tuple(body(ctx, statement.body))
     for symbol, extent in reversed(list(zip(counters, extents, strict=True))):
         inner = (ir.ForEach(symbol, extent, inner, statement.span),)
-    return list(inner)
+    return [*made, *inner]
+
+
+def _freeze_extents(ctx: Context, statement: ast.ForEach, extents: list[ir.Expr]) -> list[ir.Stmt]:
+    """The trip count is fixed when the loop starts, even if the body assigns what it was computed from."""
+    assigned = assignments(statement.body, into_roles=True)
+    made: list[ir.Stmt] = []
+    for number, extent in enumerate(extents):
+        if any(symbol.kind is ir.SymbolKind.VALUE and symbol.name in assigned for symbol in rewrite.symbols(extent)):
+            name = f"{statement.counters[number].name}_count"
+            symbol = ir.Symbol(name, ir.SymbolKind.VALUE, ctx.cname(name), span=statement.span)
+            made.append(ir.Let(symbol, extent, statement.span))
+            extents[number] = ir.Var(symbol)
+    return made
 
 
 def branch(ctx: Context, statement: ast.If, body: Body) -> list[ir.Stmt]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable
 
 from croqtile import ast, fold, ir, rewrite
 from croqtile import diagnostics as diag
-from croqtile.check import expressions, roles, statements, storage
+from croqtile.check import definitions, expressions, roles, statements, storage
+from croqtile.check.prescan import assignments
 from croqtile.check.scope import Context, Poison, ScalarName, ViewName, fail
 from croqtile.check.types import element
 
@@ -34,21 +34,6 @@ def function(ctx: Context, tree: ast.Function) -> tuple[ir.Stmt, ...]:
     elif ctx.warpgroup is None:
         ctx.report(diag.MissingLevel(ctx.grid_span, "the grid", "parallel … : group-4"))
     return tuple(body)
-
-
-def assignments(body: Iterable[ast.Stmt], into_roles: bool = False) -> Counter[str]:
-    """How often each name is defined or assigned in ``body``; roles count only if ``into_roles``."""
-    count: Counter[str] = Counter()
-    for statement in body:
-        if isinstance(statement, (ast.Assign, ast.Declare)):
-            count[statement.name.name] += 1
-        elif isinstance(statement, ast.If):
-            count += assignments(statement.then, into_roles) + assignments(statement.orelse, into_roles)
-        elif isinstance(statement, ast.InThreads) and statement.asynchronous and not into_roles:
-            continue
-        elif isinstance(statement, (ast.Parallel, ast.InThreads, ast.ForEach, ast.Block)):
-            count += assignments(statement.body, into_roles)
-    return count
 
 
 def _dimensions(ctx: Context, tree: ast.Function) -> None:
@@ -91,7 +76,7 @@ def _function_level(ctx: Context, statement: ast.Stmt) -> list[ir.Stmt]:
     if isinstance(statement, ast.Block):
         return [s for inner in statement.body for s in _function_level(ctx, inner)]
     if isinstance(statement, (ast.Assign, ast.Declare)):
-        for made in statements.define(ctx, statement, ir.SymbolKind.CAPTURED):
+        for made in definitions.define(ctx, statement, ir.SymbolKind.CAPTURED):
             if isinstance(made, ir.Let):
                 ctx.captured.append(ir.Captured(made.symbol, made.value, made.span))
         return []
@@ -133,6 +118,8 @@ def _grid(ctx: Context, statement: ast.Parallel, first: ast.Bound, rest: tuple[a
         fail(diag.TooManyDimensions(first.span, "a grid", 3, len(first.counters)))
     ctx.grid_span, ctx.asynchronous = statement.span, statement.asynchronous
     extents = [expressions.extent(ctx, extent) for extent in first.extents]
+    for written, extent in zip(first.extents, extents, strict=True):
+        definitions.want_host_value(extent, written.span)
     with ctx.nested(level="block"):
         for counter, extent in zip(first.counters, extents, strict=True):
             with ctx.recovering():
@@ -244,7 +231,7 @@ def block_level(ctx: Context, statement: ast.Stmt) -> list[ir.Stmt]:
         storage.shared(ctx, statement)
         return []
     if isinstance(statement, (ast.Assign, ast.Declare)):
-        return statements.define(ctx, statement)
+        return definitions.define(ctx, statement)
     if isinstance(statement, ast.Block):
         with ctx.nested():
             return _block_body(ctx, statement.body)
@@ -284,6 +271,7 @@ def private_reads(ctx: Context, body: Iterable[ir.Stmt]) -> None:
     def visit(statements_: Iterable[ir.Stmt]) -> None:
         for statement in statements_:
             if isinstance(statement, ir.Roles):
+                visit(statement.prologue)
                 continue
             for symbol in rewrite.symbols(_read_directly(statement)):
                 if symbol in assigned:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from croqtile import ast, fold, ir
+from croqtile import ast, fold, ir, rewrite
 from croqtile import diagnostics as diag
 from croqtile.check import expressions
 from croqtile.check.scope import WORDS, Chunk, Context, OperandName, ViewName, fail, spelled
@@ -77,6 +77,30 @@ def settle(ctx: Context, value: ir.View | Chunk, extents: tuple[ir.Expr, ...] | 
             extent = ir.IntLit(full // parts)
             levels.append(ir.Level(extent, index, extent))
     return _descend(ctx, base, levels, value.span)
+
+
+def frozen(ctx: Context, value: ir.View | Chunk, name: str, span: ir.Span) -> tuple[ir.View | Chunk, list[ir.Stmt]]:
+    """``value`` as it is now, for a name: indices that use a variable which is assigned again are computed first."""
+    made: list[ir.Stmt] = []
+
+    def freeze(index: ir.Expr) -> ir.Expr:
+        if all(s.kind is not ir.SymbolKind.VALUE or ctx.assigned_once(s.name) for s in rewrite.symbols(index)):
+            return index
+        symbol = ir.Symbol(f"{name}_at", ir.SymbolKind.VALUE, ctx.cname(f"{name}_at"), span=span)
+        made.append(ir.Let(symbol, index, span))
+        return ir.Var(symbol)
+
+    def freeze_view(view: ir.View) -> ir.View:
+        dims = tuple(
+            dataclasses.replace(d, levels=tuple(dataclasses.replace(v, index=freeze(v.index)) for v in d.levels))
+            for d in view.dims
+        )
+        return dataclasses.replace(view, dims=dims, slot=None if view.slot is None else freeze(view.slot))
+
+    if isinstance(value, ir.View):
+        return freeze_view(value), made
+    indices = tuple(None if index is None else freeze(index) for index in value.indices)
+    return Chunk(freeze_view(value.base), indices, value.span), made
 
 
 def constant_extents(v: ir.View, span: ir.Span, what: str) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ rows, and plain rows give bank conflicts to mma.store. What a ``call`` gets and 
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 
 from croqtile import diagnostics as diag
@@ -94,12 +95,22 @@ def _misaligned(buffer: ir.SharedBuffer, use: _Uses) -> list[diag.Diagnostic]:
     found: list[diag.Diagnostic] = []
     step = 32 // buffer.elem.bytes
     for operand in [*use.by_rows, *use.by_columns]:
-        if not all(starts_at_multiple(dim, 8) for dim in operand.view.dims[-2:-1]):
+        if not _starts_at_row(operand.view, buffer, 8):
             found.append(diag.OperandMisaligned(operand.span, buffer.name, "rows", 8))
     for operand in use.by_rows:
         if not starts_at_multiple(operand.view.dims[-1], step):
             found.append(diag.OperandMisaligned(operand.span, buffer.name, "columns", step))
     return found
+
+
+def _starts_at_row(view: ir.View, buffer: ir.SharedBuffer, unit: int) -> bool:
+    """Whether a tile starts at a multiple of ``unit`` rows of its buffer, counting all dimensions but the last."""
+    stride = 1  # rows per index, from the innermost dimension outwards
+    for dim, extent in zip(reversed(view.dims[:-1]), reversed(buffer.shape[:-1]), strict=True):
+        if not starts_at_multiple(dim, unit // math.gcd(unit, stride)):
+            return False
+        stride *= extent
+    return True
 
 
 def column_extent(view: ir.View) -> int:

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from croqtile import ir
-from croqtile.frontend import load
 from croqtile.irprint import expression, print_kernel
 from tests.croqtile.tile import GEMM, SOFTMAX, checked, lowered
 
 Golden = Callable[[str], None]
-KERNELS = sorted((Path(__file__).parents[2] / "kernels").glob("*/*.co"))
 
 
 @pytest.mark.parametrize("program", [GEMM, SOFTMAX], ids=["gemm", "softmax"])
@@ -24,11 +22,6 @@ def test_checked(tmp_path: Path, golden: Golden, program: str) -> None:
 @pytest.mark.parametrize("program", [GEMM, SOFTMAX], ids=["gemm", "softmax"])
 def test_lowered(tmp_path: Path, golden: Golden, program: str) -> None:
     golden(print_kernel(lowered(tmp_path, program)))
-
-
-@pytest.mark.parametrize("path", KERNELS, ids=[path.stem for path in KERNELS])
-def test_kernels(golden: Golden, path: Path) -> None:
-    golden("\n".join(print_kernel(kernel) for kernel in load(str(path)).kernels))
 
 
 A, B = (ir.Var(ir.Symbol(name, ir.SymbolKind.VALUE, name)) for name in "ab")

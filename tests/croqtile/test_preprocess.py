@@ -52,7 +52,14 @@ def refused(directory: Path, text: str, *defines: str) -> str:
         ("#define T T", "T", "T"),
         ("#define EMPTY", "a EMPTY b", "a b"),
         ("#define LONG 1 + \\\n 2", "LONG", "1 + 2"),
-        ("#if 2 * 3 == 6 && defined(__CUDACC__) == 0\n#define T 7\n#endif", "T", "7"),
+        ("#if 2 * 3 == 6 && defined(NO) == 0\n#define T 7\n#endif", "T", "7"),
+        ("#if defined(__CUDACC__) && __cplusplus >= 201703L\n#define T 7\n#endif", "T", "7"),
+        ("#if defined(__has_include) && __has_include(<cuda_fp8.h>)\n#define T 7\n#endif", "T", "7"),
+        (
+            '#ifdef __has_include\n#if !__has_include("none.h") && __has_include("kernel.co")\n#define T 7\n#endif\n#endif',
+            "T",
+            "7",
+        ),
         ("#ifdef NO\n#define T 1\n#elif 1\n#define T 2\n#else\n#define T 3\n#endif", "T", "2"),
         ("#if 0\n#if 1\n#define T 1\n#endif\n#else\n#define T 4\n#endif", "T", "4"),
         ("#define F(x) x", "F", "F"),
@@ -221,7 +228,7 @@ def test_inactive_mistakes_do_not_count(tmp_path: Path) -> None:
     read(tmp_path, "#if 0\n#error no\n#frobnicate\n#define\n#if (\n#endif\n#endif\n")
 
 
-@pytest.mark.parametrize("define", ["3=4", "", "A B=1", "=1", "F(x=1"])
+@pytest.mark.parametrize("define", ["3=4", "", "A B=1", "=1", "F(x=1", "A=1\n2"])
 def test_bad_define(tmp_path: Path, define: str) -> None:
     assert refused(tmp_path, "", define) == f"choreo: error: -D{define}: expected NAME or NAME=VALUE\n"
 
