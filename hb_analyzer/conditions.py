@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from hb_analyzer.graph import Ordering
 from hb_analyzer.model import Program
 from hb_analyzer.regions import Atoms, atoms_of, footprint
-from hb_analyzer.trips import accesses_of
-from hb_analyzer.unroll import Unrolling
+from hb_analyzer.traverse import accesses_of
+from hb_analyzer.unrolling import Unrolling
 
 Pair = tuple[str, str]  # buffer names, sorted; equal names: races inside one buffer
 

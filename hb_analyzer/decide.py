@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from hb_analyzer.composite_trips import UnboundedError
 from hb_analyzer.conditions import Finding, Pair, atoms_by_buffer
 from hb_analyzer.defects import Parameters, smallest
 from hb_analyzer.distance_conditions import DistanceDecision, decide_by_distance
@@ -22,8 +23,10 @@ from hb_analyzer.regions import Atoms
 from hb_analyzer.report import Defect, Report, Verdict
 from hb_analyzer.single_loop import OutOfClassError
 from hb_analyzer.sweep import sweep
-from hb_analyzer.trips import Domain, UnboundedError, domain_of, walk
-from hb_analyzer.unroll import ModelError, TooLargeError, Unroller, Unrolling
+from hb_analyzer.traverse import walk
+from hb_analyzer.trips import Domain, domain_of
+from hb_analyzer.unroll import Unroller
+from hb_analyzer.unrolling import ModelError, TooLargeError, Unrolling
 from hb_analyzer.validate import validate
 from hb_analyzer.wording import describe_access, race_of, verdict_of
 

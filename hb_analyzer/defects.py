@@ -16,7 +16,7 @@ from itertools import pairwise
 from hb_analyzer.graph import Ordering, find_cycle
 from hb_analyzer.model import Program
 from hb_analyzer.report import Defect
-from hb_analyzer.unroll import SlotKey, Unrolling
+from hb_analyzer.unrolling import SlotKey, Unrolling
 
 Parameters = tuple[tuple[str, int], ...]
 

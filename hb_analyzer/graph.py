@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from hb_analyzer.unroll import Unrolling
+from hb_analyzer.unrolling import Unrolling
 
 
 def successors(preds: list[list[int]]) -> list[list[int]]:

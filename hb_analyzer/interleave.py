@@ -10,7 +10,7 @@ from __future__ import annotations
 from hb_analyzer.conditions import Finding
 from hb_analyzer.model import Access, Wait
 from hb_analyzer.report import ScheduleStep
-from hb_analyzer.unroll import AccessInstance, Setting, Unrolling
+from hb_analyzer.unrolling import AccessInstance, Setting, Unrolling
 
 _KEPT_PER_ROLE = 6  # operations shown of each role concerned, before each of the accesses concerned
 

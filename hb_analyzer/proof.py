@@ -11,7 +11,7 @@ from hb_analyzer.conditions import bits_of
 from hb_analyzer.graph import Ordering, shortest_chain
 from hb_analyzer.model import Access
 from hb_analyzer.report import Site
-from hb_analyzer.unroll import AccessInstance, Setting, Unrolling
+from hb_analyzer.unrolling import AccessInstance, Setting, Unrolling
 
 _LIMIT = 16  # chains shown for one pair
 

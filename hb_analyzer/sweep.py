@@ -13,7 +13,8 @@ from hb_analyzer.graph import Ordering, topological_order
 from hb_analyzer.regions import Atoms
 from hb_analyzer.report import Defect
 from hb_analyzer.trips import Domain
-from hb_analyzer.unroll import TooLargeError, Unroller, Unrolling
+from hb_analyzer.unroll import Unroller
+from hb_analyzer.unrolling import TooLargeError, Unrolling
 
 
 class Sweep:

@@ -16,13 +16,13 @@ reported, never guessed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from math import lcm, prod
 
+from hb_analyzer.composite_trips import UnboundedError, name_composite_trips
 from hb_analyzer.model import (
-    Access,
     BinOp,
     Const,
     Drain,
@@ -30,24 +30,17 @@ from hb_analyzer.model import (
     IntExpr,
     Loop,
     Name,
-    Parameter,
     Program,
     Role,
     Statement,
     Trigger,
-    Wait,
-    evaluate,
     names_in,
 )
+from hb_analyzer.traverse import expressions_of, statements, walk
 
 Values = dict[str, int]
 _VALUATION_LIMIT = 20_000
 _COMPARISONS = {"<", "<=", ">", ">=", "==", "!=", "max", "min"}
-_MONOTONE = {"+", "*", "/", "cdiv", "max", "min"}
-
-
-class UnboundedError(Exception):
-    """No finite set of trip counts is known to suffice; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +65,7 @@ class Domain:
 
 def domain_of(program: Program) -> Domain:
     """The trip counts that decide ``program``. Raises UnboundedError."""
-    program = _name_composite_trips(program)
+    program = name_composite_trips(program)
     shape = _Shape({parameter.name for parameter in program.parameters})
     for role in program.roles:
         shape.body(role.body, {})
@@ -155,7 +148,7 @@ class _Shape:
                 self.condition(statement.condition, own)
                 self.body((*statement.then, *statement.orelse), own)
             else:
-                for expr in _expressions(statement):
+                for expr in expressions_of(statement):
                     self.visit(expr)
 
     def trip(self, expr: IntExpr) -> None:
@@ -225,111 +218,6 @@ def _unit_linear(expr: IntExpr) -> int | None:
 
 
 # --------------------------------------------------------------------------------------------------------------
-# Composite trip counts
-
-
-def _name_composite_trips(program: Program) -> Program:
-    """Replaces trip counts such as ``cdiv(K, 64)`` by parameters of their own.
-
-    K takes every value, so cdiv(K, 64) does too: trying K = 0 … bound would try hardly any trip count. This is exact
-    only if K occurs nowhere else, else UnboundedError (the two uses would be taken for independent).
-    """
-    known = {parameter.name: parameter for parameter in program.parameters}
-    composites: dict[IntExpr, str] = {}
-    for statement in statements(program):
-        if isinstance(statement, Loop):
-            for part in _composites(statement.trip, known.keys()):
-                composites.setdefault(part, str(part))
-    if not composites:
-        return program
-    fresh = []
-    for part, name in composites.items():
-        low = {n: known[n].minimum for n in names_in(part)}
-        tops = {n: known[n].maximum for n in names_in(part)}
-        bounded = {n: top for n, top in tops.items() if top is not None}
-        monotone = _monotone(part)
-        fresh.append(
-            Parameter(
-                name,
-                max(0, evaluate(part, low)) if monotone else 0,
-                max(0, evaluate(part, bounded)) if monotone and len(bounded) == len(tops) else None,
-            )
-        )
-    substituted = replace(
-        program,
-        roles=tuple(replace(role, body=_substitute_body(role.body, composites)) for role in program.roles),
-        parameters=(*program.parameters, *fresh),
-    )
-    left_over: set[str] = set()
-    for statement in statements(substituted):
-        for expr in _expressions(statement):
-            left_over |= names_in(expr)
-    seen: set[str] = set()
-    for part in composites:
-        clash = names_in(part) & (left_over | seen)
-        if clash:
-            raise UnboundedError(
-                f"{part} is not provably equal or unrelated to other uses of {', '.join(sorted(clash))}"
-            )
-        seen |= names_in(part)
-    return substituted
-
-
-def _composites(expr: IntExpr, parameters: Collection[str]) -> Iterator[IntExpr]:
-    """Maximal subexpressions over parameters only that are not sums."""
-    if not isinstance(expr, BinOp):
-        return
-    names = names_in(expr)
-    if expr.op in ("+", "-", "max", "min"):
-        yield from _composites(expr.left, parameters)
-        yield from _composites(expr.right, parameters)
-    elif names and all(name in parameters for name in names):
-        yield expr
-
-
-def _monotone(expr: IntExpr) -> bool:
-    if isinstance(expr, Const):
-        return expr.value >= 0
-    if isinstance(expr, Name):
-        return True
-    if expr.op in ("/", "cdiv"):
-        return _monotone(expr.left) and isinstance(expr.right, Const) and expr.right.value > 0
-    return expr.op in _MONOTONE and _monotone(expr.left) and _monotone(expr.right)
-
-
-def _substitute(expr: IntExpr, names: dict[IntExpr, str]) -> IntExpr:
-    if expr in names:
-        return Name(names[expr])
-    if isinstance(expr, BinOp):
-        return BinOp(expr.op, _substitute(expr.left, names), _substitute(expr.right, names))
-    return expr
-
-
-def _substitute_body(body: tuple[Statement, ...], names: dict[IntExpr, str]) -> tuple[Statement, ...]:
-    result: list[Statement] = []
-    for statement in body:
-        if isinstance(statement, Loop):
-            statement = replace(
-                statement, trip=_substitute(statement.trip, names), body=_substitute_body(statement.body, names)
-            )
-        elif isinstance(statement, If):
-            statement = replace(
-                statement,
-                condition=_substitute(statement.condition, names),
-                then=_substitute_body(statement.then, names),
-                orelse=_substitute_body(statement.orelse, names),
-            )
-        elif isinstance(statement, Access):
-            statement = replace(
-                statement, slot=_substitute(statement.slot, names), event_slot=_substitute(statement.event_slot, names)
-            )
-        elif isinstance(statement, (Trigger, Wait)):
-            statement = replace(statement, slot=_substitute(statement.slot, names))
-        result.append(statement)
-    return tuple(result)
-
-
-# --------------------------------------------------------------------------------------------------------------
 # The tile loop of persistent kernels
 
 
@@ -352,46 +240,10 @@ def _only_ends(role: Role, name: str) -> bool:
     body = role.body
     if body and isinstance(body[-1], Loop) and body[-1].trip == Name(name):
         body = (*body[:-1], *body[-1].body)
-    return not any(name in names_in(expr) for statement in walk(body) for expr in _expressions(statement))
+    return not any(name in names_in(expr) for statement in walk(body) for expr in expressions_of(statement))
 
 
 def _has_inner(program: Program, name: str) -> bool:
     """Is there another parameter? With one loop alone the small trip counts are cheap, and no shortcut is taken."""
-    used = {n for statement in statements(program) for expr in _expressions(statement) for n in names_in(expr)}
+    used = {n for statement in statements(program) for expr in expressions_of(statement) for n in names_in(expr)}
     return any(parameter.name in used for parameter in program.parameters if parameter.name != name)
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Traversal
-
-
-def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for statement in body:
-        yield statement
-        if isinstance(statement, Loop):
-            yield from walk(statement.body)
-        elif isinstance(statement, If):
-            yield from walk(statement.then)
-            yield from walk(statement.orelse)
-
-
-def statements(program: Program) -> Iterator[Statement]:
-    for role in program.roles:
-        yield from walk(role.body)
-
-
-def _expressions(statement: Statement) -> tuple[IntExpr, ...]:
-    if isinstance(statement, Loop):
-        return (statement.trip,)
-    if isinstance(statement, If):
-        return (statement.condition,)
-    if isinstance(statement, Access):
-        return (statement.slot, statement.event_slot)
-    if isinstance(statement, (Trigger, Wait)):
-        return (statement.slot,)
-    return ()
-
-
-def accesses_of(program: Program) -> Iterator[Access]:
-    """Every access statement, in every branch."""
-    return (statement for statement in statements(program) if isinstance(statement, Access))

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from hb_analyzer.model import Access, Barrier, Commit, Drain, If, Loop, Opaque, Program, Step, Trigger, Wait
-from hb_analyzer.trips import walk
-from hb_analyzer.unroll import ModelError
+from hb_analyzer.traverse import walk
+from hb_analyzer.unrolling import ModelError
 
 _MODES = {"r", "w"}
 _ENDS = {"here", "event", "group", "never"}

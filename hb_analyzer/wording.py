@@ -6,7 +6,7 @@ from hb_analyzer.conditions import Finding
 from hb_analyzer.interleave import interleaving
 from hb_analyzer.model import Access
 from hb_analyzer.report import Defect, Verdict
-from hb_analyzer.unroll import Unrolling
+from hb_analyzer.unrolling import Unrolling
 
 
 def verdict_of(finding: Finding, run: Unrolling) -> Verdict:

@@ -12,7 +12,7 @@ from hb_analyzer.decide import decide
 from hb_analyzer.interleave import interleaving, schedule
 from hb_analyzer.model import Access, Buffer, Program, Role
 from hb_analyzer.report import Verdict
-from hb_analyzer.unroll import Unrolling
+from hb_analyzer.unrolling import Unrolling
 from tests.hb_analyzer.programs import attention, gemm, persistent_gemm
 from tests.hb_analyzer.random_programs import nested_program, single_loop_program
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from hb_analyzer.composite_trips import UnboundedError
 from hb_analyzer.model import (
     Access,
     BinOp,
@@ -22,10 +23,8 @@ from hb_analyzer.model import (
     Statement,
     Trigger,
 )
-from hb_analyzer.trips import UnboundedError, domain_of
+from hb_analyzer.trips import domain_of
 from tests.hb_analyzer.programs import attention, gemm, persistent_gemm
-
-K64 = BinOp("cdiv", Name("K"), Const(64))
 
 
 def program(
@@ -100,27 +99,6 @@ def test_thresholds_shift_and_factors_stretch() -> None:
 def test_what_no_bound_covers_is_refused(body: tuple[Statement, ...]) -> None:
     with pytest.raises(UnboundedError):
         domain_of(program(*body, parameters=(Parameter("N"), Parameter("M"))))
-
-
-def test_composite_counts_become_parameters() -> None:
-    source = program(loop(K64), parameters=(Parameter("K", 1),))
-    domain = domain_of(source)
-    assert list(domain.ranges) == ["cdiv(K, 64)"]
-    # K ≥ 1 gives at least one iteration.
-    assert domain.ranges["cdiv(K, 64)"][0] == 1
-
-
-def test_a_composite_count_with_other_uses_of_its_parameter_is_refused() -> None:
-    with pytest.raises(UnboundedError, match="not provably equal or unrelated"):
-        domain_of(program(loop(K64), loop(Name("K")), parameters=(Parameter("K"),)))
-    with pytest.raises(UnboundedError, match="not provably equal or unrelated"):
-        domain_of(program(loop(K64), loop(BinOp("/", Name("K"), Const(64))), parameters=(Parameter("K"),)))
-
-
-def test_composite_counts_are_recognised_in_conditions() -> None:
-    ahead = If(BinOp("<", BinOp("+", Name("i"), Const(1)), K64), (Access("A", "w"),))
-    domain = domain_of(program(loop(K64, ahead), parameters=(Parameter("K"),)))
-    assert list(domain.ranges) == ["cdiv(K, 64)"]
 
 
 def test_the_tile_loop_needs_its_largest_value_only() -> None:

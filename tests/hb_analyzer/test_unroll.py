@@ -1,4 +1,4 @@
-"""Unrolling: nodes, ends of accesses, which setting each wait waits for."""
+"""Running the roles: loops, branches, counters, groups; programs that break the model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 from hb_analyzer.model import (
     Access,
-    Barrier,
     BinOp,
     Buffer,
     Commit,
@@ -23,10 +22,10 @@ from hb_analyzer.model import (
     Statement,
     Step,
     Trigger,
-    Wait,
 )
-from hb_analyzer.unroll import ModelError, TooLargeError, Unroller, Unrolling, unroll
-from tests.hb_analyzer.programs import gemm, load, ring
+from hb_analyzer.unroll import Unroller, unroll
+from hb_analyzer.unrolling import ModelError, TooLargeError, Unrolling
+from tests.hb_analyzer.programs import gemm, ring
 
 
 def program(*bodies: tuple[Statement, ...], arrivals: int = 1, slots: int = 1, initial: int = 0) -> Program:
@@ -60,65 +59,6 @@ def test_a_negative_trip_count_runs_no_iteration() -> None:
     assert run.accesses == []
 
 
-def test_the_kth_wait_waits_for_the_kth_setting() -> None:
-    run = unroll(program((Trigger("e"), Trigger("e")), (Wait("e"), Wait("e"))), {})
-    first, second = run.waits["e", 0][1]
-    assert preds(run, first) == ["r0: trigger e[0]"]
-    assert preds(run, second) == ["r0: trigger e[0]", "r1: wait e[0]"]
-    assert run.preds[second][-1] == run.triggers["e", 0][0][1]
-
-
-def test_initial_settings_are_used_first() -> None:
-    run = unroll(program((Trigger("e"),), (Wait("e"), Wait("e")), initial=1), {})
-    first, second = run.waits["e", 0][1]
-    assert run.preds[first] == []
-    assert run.triggers["e", 0][0][0] in run.preds[second]
-
-
-def test_a_setting_needs_every_instance() -> None:
-    run = unroll(program((Trigger("e"),), (Trigger("e"),), (Wait("e"),), arrivals=2), {})
-    (setting,) = run.settings["e", 0]
-    assert len(setting.triggers) == 2
-    assert run.preds[run.waits["e", 0][2][0]] == [setting.node]
-
-
-def test_a_wait_without_its_setting_is_stuck() -> None:
-    run = unroll(program((Trigger("e"),), (Wait("e"), Wait("e"))), {})
-    (stuck,) = run.stuck
-    assert stuck.why == "wait 2 for e[0] never returns: the slot is set 1 times only"
-
-
-def test_fewer_triggering_instances_than_arrivals_never_set_the_slot() -> None:
-    run = unroll(program((Trigger("e"),), (Wait("e"),), arrivals=2), {})
-    assert [stuck.why for stuck in run.stuck] == ["wait 1 for e[0] never returns: the slot is never set"]
-
-
-def test_silent_events_order_nothing() -> None:
-    source = program((load("A", "e", Const(0)), Trigger("e")), (Wait("e"), Wait("e")))
-    run = unroll(source, {}, silent={"e"})
-    assert run.stuck == []
-    assert run.accesses[0].end is None
-    assert run.preds[run.waits["e", 0][1][0]] == []
-
-
-def test_a_copy_ends_at_the_setting_that_the_next_trigger_closes() -> None:
-    copy = load("A", "e", Const(0))
-    run = unroll(program((copy, copy, Trigger("e"), copy, Trigger("e"))), {})
-    ends = [access.end for access in run.accesses]
-    first, second = (setting.node for setting in run.settings["e", 0])
-    assert ends == [first, first, second]
-
-
-def test_a_copy_after_the_last_trigger_never_ends() -> None:
-    run = unroll(program((Trigger("e"), load("A", "e", Const(0)))), {})
-    assert run.accesses[0].end is None
-
-
-def test_a_copy_is_not_closed_by_another_role() -> None:
-    run = unroll(program((load("A", "e", Const(0)),), (Trigger("e"),)), {})
-    assert run.accesses[0].end is None
-
-
 def test_matrix_groups_end_at_the_drain_that_covers_them() -> None:
     read = Access("A", "r", ends="group")
     body = (read, Commit(), read, Commit(), Drain(1), read, Drain(0))
@@ -126,33 +66,6 @@ def test_matrix_groups_end_at_the_drain_that_covers_them() -> None:
     drains = [node for node, op in enumerate(run.ops) if isinstance(op, Drain)]
     # The third read was issued after the last commit: no drain covers it.
     assert [access.end for access in run.accesses] == [drains[0], drains[1], None]
-
-
-def test_a_barrier_is_one_node_for_all_members() -> None:
-    meet = Barrier("b", ("r0", "r1"))
-    run = unroll(program((Access("A", "w"), meet), (Access("B", "w"), meet, Access("A", "r"))), {})
-    (node,) = [n for n, op in enumerate(run.ops) if isinstance(op, Barrier)]
-    assert preds(run, node) == ["r0: write A[0]", "r1: write B[0]"]
-    assert run.preds[run.accesses[2].begin] == [node]
-    assert run.stuck == []
-
-
-@pytest.mark.parametrize(
-    ("bodies", "why"),
-    [
-        (((Barrier("b", ("r0", "r1")),), ()), "barrier b: r1 never arrives"),
-        (
-            ((Barrier("b", ("r0", "r1")),), (Barrier("b", ("r0", "r1")),), (Barrier("b", ("r0", "r1")),)),
-            "barrier b: r2 arrives but is no member",
-        ),
-        (
-            ((Barrier("b", ("r0", "r1")),), (Barrier("b", ("r0", "r1", "r2")),), (Barrier("b", ("r0", "r1", "r2")),)),
-            "barrier b is used with different members",
-        ),
-    ],
-)
-def test_barrier_arrivals_must_match(bodies: tuple[tuple[Statement, ...], ...], why: str) -> None:
-    assert why in [stuck.why for stuck in unroll(program(*bodies), {}).stuck]
 
 
 def test_opaque_statements_add_no_node() -> None:

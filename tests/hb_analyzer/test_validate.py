@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hb_analyzer.model import Access, Barrier, Buffer, Drain, Event, Loop, Name, Opaque, Program, Role, Trigger, Wait
-from hb_analyzer.unroll import ModelError
+from hb_analyzer.unrolling import ModelError
 from hb_analyzer.validate import validate
 from tests.hb_analyzer.programs import attention, gemm, persistent_gemm
 
