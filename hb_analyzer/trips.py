@@ -6,8 +6,8 @@ w to a clobbering write x and on to a read r passes every ring at most once on e
 iterations, S being the summed depth of the rings that start with free slots (at least the deepest ring); the slots of
 w and r differ by at most L. Hence whatever happens at a larger trip count happens, shifted by a multiple of L, at one
 of 0 … 2·S + L. Constants in conditions (look-ahead, peeled iterations) shift the places where behaviour changes, so
-they are added; factors stretch the period, and a condition on a counter and a parameter cuts
-a loop into stretches of any length, so these multiply. Independent and nested counts take the Cartesian product.
+they are added; factors stretch the period, and a condition on a counter and a parameter cuts a loop into stretches of
+any length, so these multiply. Independent and nested counts take the Cartesian product.
 
 What these rules do not cover (counts that are products of counters, two counts whose relation is not visible) is
 reported, never guessed.

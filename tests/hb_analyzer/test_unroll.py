@@ -24,7 +24,7 @@ from hb_analyzer.model import (
     Trigger,
 )
 from hb_analyzer.unroll import Unroller, unroll
-from hb_analyzer.unrolling import ModelError, TooLargeError, Unrolling
+from hb_analyzer.unrolling import ModelError, TooLargeError
 from tests.hb_analyzer.programs import gemm, ring
 
 
@@ -32,10 +32,6 @@ def program(*bodies: tuple[Statement, ...], arrivals: int = 1, slots: int = 1, i
     roles = tuple(Role(f"r{i}", body) for i, body in enumerate(bodies))
     events = (Event("e", slots, arrivals, initial),)
     return Program("p", (Buffer("A", 64, slots=4), Buffer("B", 64)), events, roles, (Parameter("N"),))
-
-
-def preds(run: Unrolling, node: int) -> list[str]:
-    return sorted(str(run.site(p)) for p in run.preds[node])
 
 
 def test_program_order_is_a_chain() -> None:
