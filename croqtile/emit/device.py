@@ -37,10 +37,8 @@ def emit_wrappers(instructions: Iterable[Instruction]) -> str:
 def _head(context: Context) -> None:
     plan, out = context.plan, context.out
     kernel = plan.kernel
-    out.comment(
-        f"`{kernel.name}` ({PurePath(kernel.span.file).name}, line {kernel.span.line}): {plan.placement_bytes} bytes "
-        f"of shared memory for buffers, {plan.dynamic_bytes} requested."
-    )
+    out.comment(f"`{kernel.name}` ({PurePath(kernel.span.file).name}, line {kernel.span.line})")
+    out.comment(f"{plan.placement_bytes} bytes of shared memory for buffers, {plan.dynamic_bytes} requested")
     bounds = str(plan.threads)
     minimum = kernel.launch_bounds or (1 if register_budget(kernel) else None)
     if minimum is not None:

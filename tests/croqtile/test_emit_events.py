@@ -1,0 +1,94 @@
+"""Arrival counts, parities, and who executes a role."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tile
+from emitting import context, device, emitted, plan_of
+
+from croqtile import ir, rewrite
+from croqtile.diagnostics import CompileError
+from croqtile.emit import events
+from croqtile.emit.context import Runs
+
+
+def counts(directory: Path, program: str) -> dict[str, int]:
+    kernel = plan_of(directory, program).kernel
+    return {event.name: events.arrivals(kernel, event) for event in kernel.events}
+
+
+def test_a_warpgroup_arrives_once_per_warp(tmp_path: Path) -> None:
+    assert counts(tmp_path, tile.GEMM) == {"full": 1, "empty": 8, "done": 0}
+
+
+def test_an_event_that_nobody_triggers_can_be_initialised(tmp_path: Path) -> None:
+    assert "mbarrier_init(done, 1);" in device(tmp_path, tile.GEMM)
+
+
+def test_initial_and_loop_triggers_count_once(tmp_path: Path) -> None:
+    more = tile.edited(tile.GEMM, [("trigger empty[stage];", "trigger empty[stage]; trigger done;")])
+    assert counts(tmp_path, more)["done"] == 8
+
+
+def test_a_part_of_a_role(tmp_path: Path) -> None:
+    part = tile.edited(tile.GEMM, [("sync.wg 1, 2;", "inthreads (p == 2) { trigger done; } sync.wg 1, 2;")])
+    assert counts(tmp_path, part)["done"] == 4
+
+
+def test_all_ctas_of_a_cluster(tmp_path: Path) -> None:
+    program = (Path(__file__).parent / "forms" / "cluster.co").read_text()
+    found = counts(tmp_path, program[program.index("__co__") : program.index("int main")])
+    assert found == {"full": 1, "empty": 8}
+
+
+def test_a_producer_warpgroup_is_run_by_one_thread(tmp_path: Path) -> None:
+    producer, consumer = rewrite.roles(plan_of(tmp_path, tile.SOFTMAX).kernel)
+    assert events.executor(producer) is Runs.THREAD
+    assert events.executor(consumer) is Runs.WARPGROUP
+    text = device(tmp_path, tile.SOFTMAX)
+    assert "if (thread_ == 0) {\n      mbarrier_arrive_expect_bytes(full, 8192 + 8192 + 8192);" in text
+
+
+def test_a_producer_that_meets_others_is_not(tmp_path: Path) -> None:
+    edits = [("trigger full;", "trigger full; sync.wg 0, 1;"), ("wait full;", "sync.wg 0, 1; wait full;")]
+    producer, _ = rewrite.roles(plan_of(tmp_path, tile.edited(tile.SOFTMAX, edits)).kernel)
+    assert events.executor(producer) is Runs.WARPGROUP
+
+
+def test_waits_count_per_slot(tmp_path: Path) -> None:
+    """The parity is a running count of the role's own waits, in one bit per slot."""
+    text = device(tmp_path, tile.GEMM)
+    assert "uint32_t empty_phases_ = 0;" in text
+    assert "event_wait(empty, stage, empty_phases_);" in text
+
+
+def test_counts_of_roles_in_a_loop_persist(tmp_path: Path) -> None:
+    program = (Path(__file__).parent / "forms" / "roles_in_loop.co").read_text()
+    text = device(tmp_path, program[program.index("__co__") : program.index("int main")])
+    assert text.index("full_phases_ = 0") < text.index("for (int bn = 0;")
+    assert text.count("full_phases_ = 0") == 1
+
+
+def test_slots_fit_into_the_parity_variable(tmp_path: Path) -> None:
+    inside = context(plan_of(tmp_path, tile.GEMM))
+    many = ir.Event("many", 33, True, ir.Span("x.co", 1, 1))
+    inside.names.events["many"] = "many"
+    with pytest.raises(CompileError, match="at most 32 slots, many 33"):
+        events.declare_phases(inside, [many])
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        (Runs.THREAD, "mbarrier_arrive(full + 16);"),
+        (Runs.WARPGROUP, "warp_arrive(full + 16);"),
+        (Runs.BLOCK, "__syncthreads();\nif (threadIdx.x == 0) mbarrier_arrive(full + 16);"),
+    ],
+)
+def test_triggers(tmp_path: Path, runs: Runs, text: str) -> None:
+    plan = plan_of(tmp_path, tile.GEMM)
+    inside = context(plan, runs)
+    events.emit_trigger(inside, ir.Trigger(plan.kernel.events[0], ir.IntLit(2), plan.kernel.span))
+    assert emitted(inside) == text

@@ -1,0 +1,140 @@
+"""Control flow, barriers, copies and their grouping, ring slots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tile
+from emitting import device
+
+from croqtile.diagnostics import CompileError
+
+FORMS = Path(__file__).parent / "forms"
+
+
+def form(directory: Path, name: str) -> str:
+    program = (FORMS / f"{name}.co").read_text()
+    return device(directory, program[program.index("__co__") : program.index("int main")])
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Rings
+
+
+def test_slots_are_stepped_not_divided(tmp_path: Path) -> None:
+    text = device(tmp_path, tile.GEMM)
+    head = "for (int k = 0, stage = 0; k < ceil_div(K, 64); ++k, stage = next_slot<4>(stage)) {"
+    assert f"#pragma unroll 4\n      {head}" in text
+    assert "% 4" not in text
+
+
+def test_look_ahead_slots(tmp_path: Path) -> None:
+    text = form(tmp_path, "pipelined")
+    assert "k_1_plus_1_mod_3 = 1" in text
+    assert "k_1_plus_1_mod_3 = next_slot<3>(k_1_plus_1_mod_3)" in text
+
+
+def test_running_counts_are_divided(tmp_path: Path) -> None:
+    """A counter that runs on across tiles is no loop counter."""
+    text = form(tmp_path, "persistent")
+    assert "event_wait(empty, step % 3, empty_phases_);" in text
+    assert "step = step + 1;" in text
+
+
+def test_short_constant_loops_unroll(tmp_path: Path) -> None:
+    text = device(tmp_path, tile.GEMM)
+    assert "#pragma unroll\n    for (int s = 0; s < 4; ++s) {  // line 18\n      warp_arrive(empty + 8 * s);" in text
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Copies
+
+
+def test_bytes_of_a_closed_set_are_announced_together(tmp_path: Path) -> None:
+    text = device(tmp_path, tile.GEMM)
+    announced = text.index("mbarrier_arrive_expect_bytes(full + 8 * stage, 16384 + 16384);")
+    assert announced < text.index("tma_load(")
+    assert "mbarrier_expect_bytes(" not in text
+
+
+def test_a_statement_in_between_opens_the_set(tmp_path: Path) -> None:
+    """Each copy announces its own bytes, whatever the program does before the trigger."""
+    text = device(tmp_path, tile.edited(tile.GEMM, [("trigger full[stage];", "k2 = k + 1; trigger full[stage];")]))
+    assert text.count("mbarrier_expect_bytes(full + 8 * stage, 16384);") == 2
+    assert "mbarrier_arrive(full + 8 * stage);" in text
+
+
+def test_copies_of_another_slot_are_not_in_the_set(tmp_path: Path) -> None:
+    other = tile.edited(
+        tile.GEMM, [("tma.copy.async<full[stage]>.swiz<128> lhs", "tma.copy.async<full[(k + 1) % 4]>.swiz<128> lhs")]
+    )
+    text = device(tmp_path, other, sala=False)
+    assert "mbarrier_expect_bytes(full + 8 * k_plus_1_mod_4, 16384);" in text
+    assert "mbarrier_arrive_expect_bytes(full + 8 * stage, 16384);" in text
+
+
+def test_a_warpgroup_copies_once(tmp_path: Path) -> None:
+    """In a role that needs all its threads, the warps meet before one of them lets the copy engine overwrite a tile."""
+    text = form(tmp_path, "calls")
+    copy = text.index("tma_load(")
+    assert text.rindex("named_barrier_sync(1 + p, 128);", 0, copy) < text.rindex("if (thread_ == 0) {", 0, copy)
+    assert "mbarrier_expect_bytes(full, 5120);" in text
+    assert "warp_arrive(full);" in text
+
+
+def test_stores_out_meet_before_and_after(tmp_path: Path) -> None:
+    text = form(tmp_path, "calls")
+    store = text.index("tma_store(")
+    assert "named_barrier_sync(1 + p, 128);" in text[text.rindex("scale_rows(", 0, store) : store]
+    assert text[store:].index("tma_store_wait();") < text[store:].index("named_barrier_sync(1 + p, 128);")
+
+
+def test_adjacent_stores_out_are_one_group(tmp_path: Path) -> None:
+    both = tile.edited(
+        tile.SOFTMAX,
+        [("tma.copy o_s => output.subspan(64, 64).at(m, 0);",
+          "tma.copy o_s => output.subspan(64, 64).at(m, 0); tma.copy o_s => output.subspan(64, 64).at(1 - m, 0);")],
+    )  # fmt: skip
+    text = device(tmp_path, both)
+    assert text.count("tma_store(") == 2
+    assert text.count("tma_store_wait();") == 1
+
+
+def test_calls_are_fenced_on_both_sides(tmp_path: Path) -> None:
+    text = form(tmp_path, "calls")
+    call = text.index(
+        "scale_rows(shared_pointer<__half>(tile_s), shared_pointer<__half>(result_s), factor + again, 64, 40);"
+    )
+    before, after = text[:call].rstrip(), text[call:].split("\n")[1:3]
+    assert before.endswith("named_barrier_sync(1 + p, 128);")
+    assert [line.strip() for line in after] == ["fence_proxy_async();", "named_barrier_sync(1 + p, 128);"]
+
+
+def test_swizzled_tiles_cannot_be_passed(tmp_path: Path) -> None:
+    program = (FORMS / "calls.co").read_text()
+    swizzled = tile.edited(program, [("tma.copy.async<full> input", "tma.copy.async<full>.swiz<16> input")])
+    with pytest.raises(CompileError):
+        device(tmp_path, swizzled[program.index("__co__") : program.index("int main")])
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Barriers
+
+
+def test_sets_of_warpgroups_have_numbers_of_their_own(tmp_path: Path) -> None:
+    """Numbers 1 … 3 belong to single warpgroups."""
+    program = tile.edited(tile.GEMM, [("sync.wg 1, 2;", "sync.wg 1, 2; sync.wg 2, 1;")])
+    assert device(tmp_path, program).count("named_barrier_sync(4, 256);") == 2
+
+
+def test_whole_cta(tmp_path: Path) -> None:
+    edits = [("trigger full;", "trigger full; sync.shared;"), ("wait full;", "sync.shared; wait full;")]
+    text = device(tmp_path, tile.edited(tile.SOFTMAX, edits))
+    assert text.count("__syncthreads();") == 3
+
+
+def test_branches(tmp_path: Path) -> None:
+    text = form(tmp_path, "roles_in_loop")
+    assert "if (k > 1) {\n            event_wait(empty, k_mod_2, empty_phases_);\n          }" in text
+    assert "} else {" in text
