@@ -56,7 +56,9 @@ def binary(op: str, left: ir.Expr, right: ir.Expr) -> ir.Expr:
     if op == "*" and (a == 0 or b == 0):
         return ZERO
     if op in "+-" and b is not None and isinstance(left, ir.Binary) and left.op in ("+", "-"):
-        inner = integer(left.right)
+        start, inner = integer(left.left), integer(left.right)
+        if start is not None:  # (1 - x) + 1
+            return binary(left.op, ir.IntLit(start + b if op == "+" else start - b), left.right)
         if inner is not None:  # (x + 1) - 1
             total = (inner if left.op == "+" else -inner) + (b if op == "+" else -b)
             return binary("+" if total >= 0 else "-", left.left, ir.IntLit(abs(total)))

@@ -40,6 +40,24 @@ def _replace(node: Any, mapping: Mapping[Any, Any]) -> Any:
     return dataclasses.replace(node, **changes) if changes and not isinstance(node, type) else node
 
 
+def replace_views(kernel: ir.Kernel, change: Callable[[ir.View], ir.View]) -> ir.Kernel:
+    """``kernel`` with ``change`` applied to every view."""
+
+    def visit(node: Any) -> Any:
+        if isinstance(node, ir.View):
+            return change(node)
+        if isinstance(node, tuple):
+            items = tuple(visit(item) for item in node)
+            return node if all(a is b for a, b in zip(items, node, strict=True)) else items
+        if isinstance(node, (ir.Span, *_OBJECTS)) or not dataclasses.is_dataclass(node):
+            return node
+        changes = {f.name: visit(getattr(node, f.name)) for f in dataclasses.fields(node)}
+        changes = {name: new for name, new in changes.items() if new is not getattr(node, name)}
+        return dataclasses.replace(node, **changes) if changes and not isinstance(node, type) else node
+
+    return dataclasses.replace(kernel, body=visit(kernel.body))
+
+
 def statements(body: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
     """Every statement of ``body``, nested ones included, in program order; those of roles too."""
     for statement in body:
