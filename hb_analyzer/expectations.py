@@ -10,8 +10,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .json_reader import Node
+
 if TYPE_CHECKING:
     from .pattern_report import PatternAnalysis
+
+_KEYS = ("smem_baseline", "smem_optimized", "overlaps", "kinds", "races", "overruns", "arrivals", "deadlock")
+
+
+def read_expectations(node: Node) -> dict[str, Any]:
+    """Check an ``expect`` object; returns it as it is. Raises PatternError."""
+    for key, member in node.items():
+        if key in ("smem_baseline", "smem_optimized"):
+            member.integer(0)
+        elif key in ("overlaps", "kinds"):
+            length = 2 if key == "overlaps" else 3
+            for entry in member.elements():
+                if len([part.string() for part in entry.elements()]) != length:
+                    raise entry.error(f"expected a list of {length} strings")
+        elif key in ("races", "overruns", "arrivals"):
+            for part in member.elements():
+                part.string()
+        elif key == "deadlock":
+            member.boolean()
+        elif key == "no_acyclic":
+            read_expectations(member)
+        else:
+            raise node.error(f'"{key}" is no expectation (known: {", ".join((*_KEYS, "no_acyclic"))})')
+    return node.mapping()
 
 
 def unmet_expectations(analysis: PatternAnalysis) -> list[str] | None:
@@ -29,9 +55,7 @@ def unmet_expectations(analysis: PatternAnalysis) -> list[str] | None:
         wanted = dict(expect)
     lines = []
     for key, value in wanted.items():
-        if key not in found:
-            lines.append(f'"{key}" is no expectation (known: {", ".join(found)})')
-        elif key == "kinds":
+        if key == "kinds":
             lines += [f"expected {entry} among the refusals" for entry in value if entry not in found["kinds"]]
         elif _normal(value) != _normal(found[key]):
             lines.append(f"{key}: expected {value}, got {found[key]}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from .expectations import read_expectations
 from .json_reader import Node, parse_json, read_json
-from .model import Buffer, Name, Parameter, names_in
+from .model import BinOp, Buffer, Const, IntExpr, Name, Parameter, names_in
 from .pattern import EventSpec, LoopSpec, Pattern, WarpGroup
 from .phase_load import PhaseReader, integer_or_expression, optional_text
 
@@ -62,7 +63,7 @@ class _Loader:
             arch=optional_text(root, "arch"),
             notes=optional_text(root, "notes"),
             assumptions=tuple(node.string() for node in assumptions.one_or_many()) if assumptions else (),
-            expect=expect.mapping() if expect else None,
+            expect=read_expectations(expect) if expect else None,
             ignored=tuple(self.ignored),
             file=root.file,
         )
@@ -222,11 +223,28 @@ class _Loader:
         stepped = {name for phase in group.phases for name, _ in phase.steps}
         for phase, node in zip(group.phases, nodes, strict=True):
             known = {self.loops[name].counter for name in phase.loop} | stepped | set(self.parameters)
-            exprs = [phase.when, *(signal.slot for signal in (*phase.waits, *phase.triggers))]
-            exprs += [expr for access in phase.accesses for expr in (access.slot, access.event_slot)]
-            for expr in exprs:
-                for name in sorted(names_in(expr) - known) if expr else ():
+            given = [phase.when, *(signal.slot for signal in (*phase.waits, *phase.triggers))]
+            given += [expr for access in phase.accesses for expr in (access.slot, access.event_slot)]
+            for expr in [expr for expr in given if expr is not None]:
+                for name in sorted(names_in(expr) - known):
                     raise node.error(f'"{name}" in "{expr}" is no loop around this phase, parameter or stepped counter')
+                self._check_divisors(expr, node)
+            for name in phase.loop:
+                self._check_divisors(self.loops[name].trip, node)
+
+    def _check_divisors(self, expr: IntExpr, node: Node) -> None:
+        """Divisors are positive constants, or parameters that are at least 1."""
+        if not isinstance(expr, BinOp):
+            return
+        if expr.op in ("/", "%", "cdiv"):
+            right = expr.right
+            positive = isinstance(right, Const) and right.value > 0
+            if isinstance(right, Name) and right.name in self.parameters:
+                positive = self.parameters[right.name].minimum > 0
+            if not positive:
+                raise node.error(f'"{right}" in "{expr}" may be 0: divide by a constant or by a parameter of "min" 1')
+        self._check_divisors(expr.left, node)
+        self._check_divisors(expr.right, node)
 
 
 def _parameter(name: str, spec: Node) -> Parameter:

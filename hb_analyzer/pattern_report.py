@@ -33,6 +33,17 @@ class PatternAnalysis:
             **self.report.to_json(),
             "ablation": self.ablation,
             "groups": [list(group) for group in sharing_groups(self.report.placement)],
+            "phases": [
+                {
+                    "role": id.role,
+                    "label": phase.label,
+                    "loop": list(self.inference.loops[id]),
+                    "waits": [signal.event for signal in phase.waits],
+                    "triggers": [signal.event for signal in phase.triggers],
+                    "buffers": list(phase.buffers),
+                }
+                for id, phase in self.pattern.phases()
+            ],
             "edges": [edge.to_json() for edge in described_edges(self.pattern, self.inference)],
             "notes": [*self.report.notes, *ignored_notes(self.pattern)],
         }

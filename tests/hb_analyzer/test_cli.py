@@ -79,6 +79,14 @@ def test_pattern_json(run_json: Callable[..., Any]) -> None:
     (refusal,) = found["refusals"]
     assert (refusal["pair"], refusal["kind"]) == (["K_s", "V_s"], "conflict")
     assert refusal["first"] and refusal["second"] and refusal["why"]
+    assert found["phases"][3] == {
+        "role": "consumer",
+        "label": "use K",
+        "loop": ["loop"],
+        "waits": ["k_full"],
+        "triggers": ["k_empty"],
+        "buffers": ["K_s"],
+    }
     assert found["placement"]["O_s"] == {"offset": 0, "size": 8192}
     assert {"kind": "carried", "name": "k_empty", "from": "consumer: use K", "to": "producer: load K"}.items() <= next(
         edge for edge in found["edges"] if edge["kind"] == "carried"

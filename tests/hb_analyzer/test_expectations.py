@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hb_analyzer.expectations import expectation_lines, unmet_expectations
+from hb_analyzer.json_reader import PatternError
 from hb_analyzer.pattern_report import PatternAnalysis, analyse_pattern
 from tests.hb_analyzer.patterns import KV_BUFFERS, kv_roles, pattern, phase
 
@@ -41,15 +42,30 @@ def test_all_met() -> None:
         ({"kinds": [["K_s", "V_s", "clobber"]]}, "expected ['K_s', 'V_s', 'clobber'] among the refusals"),
         ({"races": ["K_s"]}, "races: expected ['K_s'], got []"),
         ({"deadlock": True}, "deadlock: expected True, got False"),
-        (
-            {"smem": 1},
-            '"smem" is no expectation '
-            "(known: smem_baseline, smem_optimized, overlaps, kinds, races, overruns, arrivals, deadlock)",
-        ),
     ],
 )
 def test_unmet(expect: dict[str, Any], line: str) -> None:
     assert unmet_expectations(kv(**expect)) == [line]
+
+
+@pytest.mark.parametrize(
+    ("expect", "message"),
+    [
+        (
+            {"smem": 1},
+            '"smem" is no expectation (known: smem_baseline, smem_optimized, overlaps, kinds, races, overruns, '
+            "arrivals, deadlock, no_acyclic)",
+        ),
+        ({"overlaps": [["a"]]}, "overlaps[0]: expected a list of 2 strings"),
+        ({"kinds": None}, "kinds: expected a list, got null"),
+        ({"races": [1]}, "races[0]: expected a string, got 1"),
+        ({"no_acyclic": {"deadlock": 0}}, "no_acyclic.deadlock: expected true or false, got 0"),
+    ],
+)
+def test_malformed(expect: dict[str, Any], message: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        kv(**expect)
+    assert str(caught.value) in (f"p.json: $.expect: {message}", f"p.json: $.expect.{message}")
 
 
 def test_a_defect_that_nobody_expects_is_unmet() -> None:

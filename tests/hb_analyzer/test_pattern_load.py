@@ -171,6 +171,11 @@ _CASES: list[tuple[tuple[Any, ...], Any, str]] = [
         {"event": "e", "slot": "j % 2"},
         f'{_AT}: "j" in "(j % 2)" is no loop around this phase, parameter or stepped counter',
     ),
+    (
+        (*_PHASE, "when"),
+        "1 / 0",
+        f'{_AT}: "0" in "(1 / 0)" may be 0: divide by a constant or by a parameter of "min" 1',
+    ),
     ((*_PHASE, "buffers"), ["Q_s"], f'{_AT}.buffers[0]: "Q_s" is not in "shared_buffers" (known: K_s, V_s, O_s)'),
     ((*_PHASE, "buffers"), [1], f"{_AT}.buffers[0]: expected a string, got 1"),
     ((*_PHASE, "reads"), ["X"], f'{_AT}.reads[0]: "X" is not in "shared_buffers" (known: K_s, V_s, O_s)'),
@@ -256,6 +261,13 @@ def test_two_warpgroups_of_one_name() -> None:
     assert str(caught.value) == (
         'p.json: $.warp_groups[2]: two warpgroups are called "consumer_1"; give them different "wg_id" or "role"'
     )
+
+
+def test_a_divisor_may_be_a_parameter_that_is_never_0() -> None:
+    roles = {"r": [phase("p", loop="k", when="k % N == 0")]}
+    assert pattern(roles, {"x": 1}, parameters={"N": {"min": 1}})
+    with pytest.raises(PatternError, match='"N" in "\\(k % N\\)" may be 0'):
+        pattern(roles, {"x": 1}, parameters={"N": {}})
 
 
 def test_a_loop_is_not_entered_twice() -> None:
