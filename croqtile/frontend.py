@@ -14,7 +14,8 @@ from croqtile.check import check
 from croqtile.diagnostics import CompileError, Diagnostic
 from croqtile.lower import lower
 from croqtile.parse import parse
-from croqtile.preprocess import CoFunction, SourceFile, preprocess
+from croqtile.preprocess import preprocess
+from croqtile.source import CoFunction, SourceFile
 
 
 @dataclass(frozen=True)

@@ -105,3 +105,16 @@ ACCEPTED: dict[str, Edits] = {
 @pytest.mark.parametrize("edits", ACCEPTED.values(), ids=ACCEPTED)
 def test_accepted(tmp_path: Path, edits: Edits) -> None:
     assert messages(tmp_path, edited(GEMM, edits)) == "accepted\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("parallel i by 2 : block { shared event e; }", id="no-warpgroups"),
+        pytest.param("parallel p by 2 : group-4 { }", id="no-grid"),
+        pytest.param("parallel c by 2 : cluster { }", id="cluster-only"),
+    ],
+)
+def test_incomplete(tmp_path: Path, golden: Golden, body: str) -> None:
+    golden(messages(tmp_path, f"__co__ void f(global f16 [M] x) {{ {body} }}\n"))
