@@ -45,6 +45,26 @@ class Meeting:
 
 
 @dataclass
+class Flight:
+    """Matrix instructions that may still run: accumulators of each committed group, oldest first, and of what has been
+    issued since."""
+
+    groups: list[list[ir.Fragment]] = field(default_factory=list)
+    issued: list[ir.Fragment] = field(default_factory=list)
+
+    def commit(self) -> None:
+        self.groups.append(self.issued)
+        self.issued = []
+
+    def wait(self, pending: int) -> list[ir.Fragment]:
+        """Leaves ``pending`` groups. The accumulators that nothing in flight uses any more."""
+        finished, self.groups = self.groups[: len(self.groups) - pending], self.groups[-pending:] if pending else []
+        running = {fragment for group in (*self.groups, self.issued) for fragment in group}
+        done = dict.fromkeys(fragment for group in finished for fragment in group)
+        return [fragment for fragment in done if fragment not in running]
+
+
+@dataclass
 class Context:
     """Everything that emitting a statement needs. ``ring`` maps `(k + c) % S` to the variable that runs through it."""
 
@@ -57,8 +77,7 @@ class Context:
     ring: Mapping[ir.Expr, str] = field(default_factory=dict)
     ranges: Mapping[ir.Symbol, Range] = field(default_factory=dict)
     meeting: Meeting = field(default_factory=Meeting)
-    groups: list[list[ir.Fragment]] = field(default_factory=list)  # accumulators of the groups in flight
-    issued: list[ir.Fragment] = field(default_factory=list)  # accumulators since the last commit
+    flight: Flight = field(default_factory=Flight)
     starting: set[int] = field(default_factory=set)  # id of each Mma that starts its accumulator from zero
     announced: set[int] = field(default_factory=set)  # id of each multicast copy whose bytes all CTAs already expect
 

@@ -20,7 +20,7 @@ _FLOAT_FUNCTIONS = {
     "__expf": "__expf",
     "__logf": "__logf",
 }
-_INTEGER_FUNCTIONS = {"cdiv": "ceil_div", "__max": "max", "__min": "min"}
+_INTEGER_FUNCTIONS = {"cdiv": "divide_up", "__max": "max", "__min": "min"}
 _ROUNDING = {
     ir.Elem.F16: "round_f16",
     ir.Elem.BF16: "round_bf16",

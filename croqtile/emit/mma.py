@@ -45,7 +45,7 @@ def emit_mma(context: Context, mma: ir.Mma) -> None:
         accumulate = ("0" if steps == 1 else f"{_STEP} > 0") if starts else "1"
         with out.indented():
             out.call(instruction.name, [accumulator, *a_operand, b_operand, accumulate])
-    context.issued.append(mma.accumulator)
+    context.flight.issued.append(mma.accumulator)
     context.meeting.together = False
 
 
@@ -156,8 +156,7 @@ def _known_divisor(expr: ir.Expr) -> int:
 
 def emit_commit(context: Context) -> None:
     context.out.line("wgmma_commit();")
-    context.groups.append(context.issued)
-    context.issued = []
+    context.flight.commit()
 
 
 def emit_wait(context: Context, wait: ir.MmaWait, computed: bool = False) -> None:
@@ -169,14 +168,9 @@ def emit_wait(context: Context, wait: ir.MmaWait, computed: bool = False) -> Non
     if computed:
         context.out.line("end_scheduling_region();")
     context.out.line(f"wgmma_wait<{wait.pending}>();")
-    count = len(context.groups) - wait.pending
-    finished = [fragment for group in context.groups[: max(count, 0)] for fragment in group]
-    context.groups = context.groups[max(count, 0) :]
-    running = [fragment for group in context.groups for fragment in group] + context.issued
-    for fragment in dict.fromkeys(finished):
-        if fragment not in running:
-            for array in fragments.each_half(fragment):
-                context.out.line(f"registers_complete({array});")
+    for fragment in context.flight.wait(wait.pending):
+        for array in fragments.each_half(fragment):
+            context.out.line(f"registers_complete({array});")
 
 
 # --------------------------------------------------------------------------------------------------------------

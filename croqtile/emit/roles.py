@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from croqtile import ir, rewrite
 from croqtile.emit import events, fragments
-from croqtile.emit.context import Context, Meeting, Runs
+from croqtile.emit.context import Context, Flight, Meeting, Runs
 from croqtile.emit.planning import role_ranges
 from croqtile.emit.statements import Statements, fragments_of
 
@@ -102,8 +102,7 @@ def _emit_branch(
             instances=role.instances,
             ranges=role_ranges(context.plan.kernel.warpgroup, role.instances),
             meeting=Meeting(),
-            groups=[],
-            issued=[],
+            flight=Flight(),
         )
         if runs is Runs.THREAD:
             thread = 0 if role.thread is None else role.thread

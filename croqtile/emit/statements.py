@@ -130,17 +130,17 @@ class Statements:
             first = f"     {second}"
         with context.out.block(first, note=f"line {loop.span.line}"):
             self.emit(inner, loop.body, False)
-        context.groups, context.issued = inner.groups, inner.issued
         context.meeting.unknown(_written_buffers(loop.body))
 
     def _branches(self, context: Context, branch: ir.If, last: bool) -> None:
         out = context.out
         transfer.announce_multicasts(context, branch)
-        before = (list(context.groups), list(context.issued))
+        flight = context.flight
+        before = list(flight.groups), list(flight.issued)
         with out.block(f"if ({context.expression(branch.condition)})", "} else {" if branch.orelse else "}"):
             self.emit(context, branch.then, last)
         if branch.orelse:
-            context.groups, context.issued = before
+            flight.groups, flight.issued = before
             context.meeting.unknown(set())
             with out.indented():
                 self.emit(context, branch.orelse, last)

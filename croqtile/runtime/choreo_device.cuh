@@ -32,7 +32,7 @@ __host__ __device__ constexpr uint32_t align_up(uint32_t value, uint32_t alignme
   return (value + alignment - 1) / alignment * alignment;
 }
 
-__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+__host__ __device__ constexpr int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 // The slot after `slot` in a ring.
 template <int Slots>

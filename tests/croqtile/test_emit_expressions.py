@@ -31,7 +31,7 @@ F = ir.Symbol("f", ir.SymbolKind.VALUE, "f", ctype="float")
         (ir.Select(op(X, "<", Y), expr(X), op(Y, "+", 1)), "x < y ? x : y + 1"),
         (op(ir.Select(expr(X), expr(Y), expr(Z)), "*", 2), "(x ? y : z) * 2"),
         (ir.Select(expr(X), ir.Select(expr(Y), lit(1), lit(2)), expr(Z)), "x ? (y ? 1 : 2) : z"),
-        (cdiv(op(X, "+", 1), 64), "ceil_div(x + 1, 64)"),
+        (cdiv(op(X, "+", 1), 64), "divide_up(x + 1, 64)"),
         (ir.Intrinsic("__max", (expr(X), expr(Y))), "max(x, y)"),
         (ir.Intrinsic("__max", (expr(X), expr(F))), "fmaxf(x, f)"),
         (ir.Intrinsic("__exp2f", (expr(F),)), "exp2_approx(f)"),

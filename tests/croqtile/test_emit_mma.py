@@ -119,7 +119,7 @@ def test_results_are_read_after_the_wait_only(tmp_path: Path) -> None:
 def test_registers_in_flight_are_left_alone(inside: Context) -> None:
     score, out = accumulator(64, 64), ir.Fragment("out", "out", Elem.F32, 64, 64, None, at(2), accumulator=True)
     for fragment in (score, out):
-        inside.issued = [fragment]
+        inside.flight.issued = [fragment]
         mma.emit_commit(inside)
     mma.emit_wait(inside, ir.MmaWait(1, span()))
     assert "registers_complete(acc);" in emitted(inside)
@@ -131,7 +131,7 @@ def test_registers_in_flight_are_left_alone(inside: Context) -> None:
 def test_an_accumulator_of_a_running_group_is_in_flight(inside: Context) -> None:
     acc = accumulator(64, 64)
     for _ in range(2):
-        inside.issued = [acc]
+        inside.flight.issued = [acc]
         mma.emit_commit(inside)
     mma.emit_wait(inside, ir.MmaWait(1, span()))
     assert "registers_complete" not in emitted(inside)

@@ -24,7 +24,7 @@ def form(directory: Path, name: str) -> str:
 
 def test_slots_are_stepped_not_divided(tmp_path: Path) -> None:
     text = device(tmp_path, tile.GEMM)
-    head = "for (int k = 0, stage = 0; k < ceil_div(K, 64); ++k, stage = next_slot<4>(stage)) {"
+    head = "for (int k = 0, stage = 0; k < divide_up(K, 64); ++k, stage = next_slot<4>(stage)) {"
     assert f"#pragma unroll 4\n      {head}" in text
     assert "% 4" not in text
 
