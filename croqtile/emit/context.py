@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from croqtile import ir
+from croqtile import ir, rewrite
 from croqtile.emit.expressions import Elements, Printer
 from croqtile.emit.names import Names
 from croqtile.emit.plan import EmitPlan
@@ -80,6 +81,14 @@ class Context:
     flight: Flight = field(default_factory=Flight)
     starting: set[int] = field(default_factory=set)  # id of each Mma that starts its accumulator from zero
     announced: set[int] = field(default_factory=set)  # id of each multicast copy whose bytes all CTAs already expect
+
+    def unused(self, symbol: ir.Symbol) -> str:
+        """An attribute for the declaration of a scalar that nothing reads, which nvcc would warn about."""
+        return "" if symbol in self._read else "[[maybe_unused]] "
+
+    @cached_property
+    def _read(self) -> frozenset[ir.Symbol]:
+        return frozenset(node.symbol for node in rewrite.nodes(self.plan.kernel) if isinstance(node, ir.Var))
 
     def printer(self, span: ir.Span | None = None, elements: Elements | None = None) -> Printer:
         return Printer(self.ring, elements, span)

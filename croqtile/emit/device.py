@@ -58,9 +58,10 @@ def _prologue(context: Context) -> None:
         index = f"blockIdx.{axis.axis}"
         if axis.descending:
             index = f"gridDim.{axis.axis} - 1 - {index}"
-        out.line(f"[[maybe_unused]] const int {axis.symbol.cname} = {index};")
-    if plan.kernel.cluster_rank is not None:
-        out.line(f"[[maybe_unused]] const int {plan.kernel.cluster_rank.cname} = cluster_rank();")
+        out.line(f"{context.unused(axis.symbol)}const int {axis.symbol.cname} = {index};")
+    rank = plan.kernel.cluster_rank
+    if rank is not None:
+        out.line(f"{context.unused(rank)}const int {rank.cname} = cluster_rank();")
     out.line()
     emit_initialisation(context)
     out.line()

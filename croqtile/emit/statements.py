@@ -56,7 +56,7 @@ class Statements:
         match statement:
             case ir.Let(symbol, value):
                 if context.ring.get(value) != symbol.cname:
-                    const = "" if symbol.mutable else "const "
+                    const = context.unused(symbol) + ("" if symbol.mutable else "const ")
                     out.line(f"{const}{symbol.ctype} {symbol.cname} = {context.printer(statement.span)(value)};")
             case ir.Assign(symbol, value):
                 out.line(f"{symbol.cname} = {context.printer(statement.span)(value)};")
