@@ -25,7 +25,15 @@ def code(name: str) -> list[str]:
         (
             f"{MATMUL}1p1c_64x128_4s",
             f"{MATMUL}1p1c_64x128_3s",
-            ["-#define MATMUL_STAGES 4", "+#define MATMUL_STAGES 3"],
+            [
+                "-#define MATMUL_STAGES 4",
+                "+#define MATMUL_STAGES 3",
+                "-foreach {s} in [MATMUL_STAGES - 1] trigger empty[s];",
+                "+foreach {s} in [MATMUL_STAGES] trigger empty[s];",
+                "+trigger empty[stage];",
+                "-mma.wait<1>;",
+                "-trigger empty[(k + MATMUL_STAGES - 1) % MATMUL_STAGES];",
+            ],
         ),
         (f"{MATMUL}1p3c", f"{MATMUL}1p3c_nobarrier", ["-sync.wg 1, 2, 3;"]),
         (f"{ATTENTION}tuned_1p2c", f"{ATTENTION}tuned_1p2c_nobarrier", ["-sync.wg 1, 2;"]),
