@@ -96,12 +96,23 @@ def _run_steps(options: argparse.Namespace) -> int:
     )
     worst = 0
     for name in options.steps:
+        _provide_nvcc(STEPS[name], options.gpu)
         context = context_for(name, results_folder(options.results), chosen, options.gpu)
         document = run_step(STEPS[name], context)
         if not options.no_table:
             show_document(document, console())
         worst = max(worst, outcome(document))
     return worst
+
+
+def _provide_nvcc(step: Step, gpu: str | None) -> None:
+    """Installs nvcc if that is all that keeps ``step`` from running; without it the rows say "no nvcc"."""
+    gpu_missing = Need.GPU in step.needs and Machine(gpu).missing(Need.GPU)
+    if Need.NVCC in step.needs and not gpu_missing:
+        try:
+            ensure_nvcc()
+        except ProvisionError as error:
+            print(error, file=sys.stderr)
 
 
 def run_step(step: Step, context: Context) -> Document:

@@ -26,7 +26,7 @@ def ensure_nvcc() -> str:
     if version is not None:
         return version
     print(f"no nvcc on this machine: installing {CUDA_WHEELS} (104 MB download, 271 MB on disk)", flush=True)
-    installed = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", CUDA_WHEELS], check=False)
+    installed = subprocess.run([sys.executable, "-m", "pip", "install", "-qq", CUDA_WHEELS], check=False)
     version = Machine().nvcc_version if installed.returncode == 0 else None
     if version is None:
         raise ProvisionError(
@@ -54,7 +54,7 @@ def nvcc_of_minor(minor: str, folder: Path) -> Path:
         return nvcc
     wheels = CUDA_WHEELS if minor == "13.0" else f"cuda-toolkit[nvcc,cccl]=={minor}.*"
     print(f"installing {wheels} into {place}", flush=True)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(place), wheels]
+    command = [sys.executable, "-m", "pip", "install", "-qq", "--target", str(place), wheels]
     if subprocess.run(command, check=False).returncode or not nvcc.exists():
         shutil.rmtree(place, ignore_errors=True)
         raise ProvisionError(f"the wheels of CUDA {minor} could not be installed (pip's message is above)")

@@ -7,6 +7,7 @@ at hand; ``--cuda 13.0,13.1`` takes each minor from its PyPI wheels, kept in bui
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,22 @@ def measurements(context: Context) -> list[Measurement]:
 
 
 def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]:
-    return tuple(_table(records, minor) for minor in _minors(context))
+    made = [_table(records, minor) for minor in _minors(context)]
+    if len(made) > 1:
+        made[-1] = replace(made[-1], notes=(_moves(made),))
+    return tuple(made)
+
+
+def _moves(made: list[Table]) -> str:
+    """Which columns differ between the minors, and for which kernels."""
+    moved = []
+    for first, *others in zip(*(table.rows for table in made), strict=True):
+        names = [
+            name for name, cell in first.cells.items() if any(row.cells[name].value != cell.value for row in others)
+        ]
+        if names:
+            moved.append(f"{first.label} ({', '.join(names)})")
+    return "Moved between these CUDA minors: " + ("; ".join(moved) if moved else "nothing.")
 
 
 def _table(records: Mapping[str, Record], minor: str) -> Table:

@@ -17,6 +17,7 @@ from reproduce.occupancy import Occupancy
 from reproduce.results import Record
 from reproduce.step import Context, Measurement, Step
 from reproduce.steps.builds import MISSING, MODES, as_built, build_measurements, profile_measurement
+from reproduce.steps.table2_xcomp import OUT_OF_BOUND
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Scalar, Table
 
 # One CTA of 1P2C and of 1P3C fits into this split of the SM's memory in either mode, two do not.
@@ -80,9 +81,10 @@ def _row(item: dict[str, Any], records: Mapping[str, Record], at_paper: bool) ->
     for mode in MODES:
         built = records.get(f"build.{kernel}.{mode}", MISSING)
         profiled = records.get(f"ncu.{kernel}.{mode}{'.carveout' if at_paper else ''}", MISSING)
-        if mode == "base" and "paper_base_star" in item:
-            built = _starred(built)
-            profiled = built
+        if "paper_base_star" in item and mode == "base" and built.values.get("out_of_bound"):
+            star = Cell(OUT_OF_BOUND, paper=OUT_OF_BOUND, verdict=EQUAL, log=built.log)
+            cells |= dict.fromkeys(("regs_base", "ctas_base", "active_base"), star)
+            continue
         limits[mode] = as_built(built, carveout)
         cells[f"regs_{mode}"] = _registers(built, item.get(f"paper_regs_{mode}"))
         cells[f"ctas_{mode}"] = _ctas(built, profiled, limits[mode], item, mode, at_paper)
@@ -95,14 +97,6 @@ def _row(item: dict[str, Any], records: Mapping[str, Record], at_paper: bool) ->
     if at_paper:
         notes.append(f"at the paper's occupancy: the same programs, with {carveout} KiB of shared memory per SM")
     return Row(name, name, cells, _printed(item), tuple(notes))
-
-
-def _starred(built: Record) -> Record:
-    """A baseline that must not compile: its cells say so, unless it does compile, which the verdict then shows."""
-    if built.status == MEASURED and built.values.get("out_of_bound"):
-        reasons: dict[str, Scalar] = {f"{name}_reason": "does not compile" for name in ("registers", "ctas", "active")}
-        return Record(MEASURED, reasons, log=built.log)
-    return built
 
 
 def _registers(built: Record, paper: int | None) -> Cell:
