@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from hb_analyzer.graph import Ordering, find_cycle
 from hb_analyzer.model import Program
@@ -86,19 +85,14 @@ def overruns(unrolling: Unrolling, ordering: Ordering, parameters: Parameters) -
 
     for key, settings in unrolling.settings.items():
         waits = unrolling.waits.get(key, {})
-        for previous, setting in pairwise(settings):
-            arrivals = [*setting.triggers, *(unrolling.accesses[a].begin for a in setting.copies)]
+        for k, previous in enumerate(settings):
             # Without bytes to wait for, a setting happens with the last of its triggers.
             complete = [previous.node] if previous.copies else previous.triggers
-            for arrival in arrivals:
+            for arrival in _arrivals(unrolling, key, k + 1):
                 if not all(ordering.happened(node, arrival) for node in complete):
-                    yield from report(
-                        key,
-                        True,
-                        f"an arrival for setting {setting.number + 1} can come before setting {previous.number + 1}",
-                        previous.node,
-                        arrival,
-                    )
+                    number = previous.number + 1
+                    why = f"an arrival for setting {number + 1} can come before setting {number}"
+                    yield from report(key, True, why, previous.node, arrival)
         for setting in settings:
             k = setting.number - 1  # the wait that this setting must not lap
             for instances in waits.values():
@@ -110,6 +104,16 @@ def overruns(unrolling: Unrolling, ordering: Ordering, parameters: Parameters) -
                         instances[k],
                         setting.node,
                     )
+
+
+def _arrivals(unrolling: Unrolling, key: SlotKey, number: int) -> Iterator[int]:
+    """Every trigger and copy for the ``number``-th setting that the program makes (from 0), complete or not."""
+    by_role = unrolling.triggers.get(key, {})
+    yield from (nodes[number] for nodes in by_role.values() if number < len(nodes))
+    for before, access in unrolling.copies.get(key, ()):
+        begin = unrolling.accesses[access].begin
+        if before == number and unrolling.roles[begin] in by_role:
+            yield begin
 
 
 def smallest(defects: Iterable[Defect]) -> tuple[Defect, ...]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hb_analyzer import analyse
 from hb_analyzer.model import (
+    Access,
     Barrier,
     Buffer,
     Const,
@@ -145,3 +146,22 @@ def test_an_epilogue_event_is_not_overrun_when_tiles_have_work() -> None:
     assert "stored" in {overrun.event for overrun in analyse(source).overruns}, "without loads nobody waits in a tile"
     busy = replace(source, parameters=(Parameter("T"), Parameter("N", 1)))
     assert not analyse(busy).overruns
+
+
+def test_arrivals_for_a_setting_that_never_completes_count_for_the_one_before() -> None:
+    """Two arrivals of r0 set the event before r1 has written A: its wait orders nothing."""
+    write_a, write_b = Access("A", "w"), Access("B", "w")
+    twice = program(
+        (Trigger("e"), Trigger("e")), (write_a, Trigger("e")), (Wait("e"), write_b), events=(Event("e", 1, 2),)
+    )
+    report = analyse(twice)
+    assert [overrun.event for overrun in report.overruns] == ["e"]
+    assert not report.verdict("A", "B").overlap
+    once = program((Trigger("e"),), (write_a, Trigger("e")), (Wait("e"), write_b), events=(Event("e", 1, 2),))
+    assert analyse(once).verdict("A", "B").overlap
+
+
+def test_a_copy_after_the_last_trigger_lands_in_a_phase_that_waits_for_more() -> None:
+    copy = load("A", "e", Const(0))
+    report = analyse(program((copy, Trigger("e"), copy), (Trigger("e"),), (Wait("e"),), events=(Event("e", 1, 2),)))
+    assert [overrun.event for overrun in report.overruns] == ["e"]
