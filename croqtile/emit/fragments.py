@@ -42,7 +42,7 @@ def declare(context: Context, fragment: ir.Fragment) -> None:
     """The register array, uninitialised."""
     if fragment.rows % 64:
         refuse(fragment.span, f"a fragment has a multiple of 64 rows, {fragment.name} has {fragment.rows}")
-    if fragment.cols is not None and (fragment.cols % 8 or (is_packed(fragment) and fragment.cols % 16)):
+    if fragment.cols is not None and fragment.cols % 8:
         refuse(fragment.span, f"{fragment.name} has {fragment.cols} columns, which the warpgroup cannot share evenly")
     if fragment.elem.bytes == 1 or (fragment.cols is None and fragment.elem.bytes != 4):
         refuse(fragment.span, f"a fragment like {fragment.name} cannot hold elements of type {fragment.elem.spelling}")

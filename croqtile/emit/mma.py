@@ -190,6 +190,10 @@ def emit_store(context: Context, store: ir.MmaStore) -> None:
     element = shared.buffer.elem
     if element not in _STORE or (fragments.is_packed(fragment) and element is not fragment.elem):
         refuse(store.span, f"a fragment of {fragment.elem.spelling} cannot be stored as {element.spelling}")
+    if shared.pitch % 16:
+        refuse(
+            store.span, f"rows of {shared.pitch} bytes are no multiple of the 16 bytes that mma.store writes at once"
+        )
     if context.runs is not Runs.WARPGROUP:
         refuse(store.span, "mma.store needs all threads of a warpgroup")
     if not context.meeting.together or context.meeting.stored - {shared.buffer.name}:

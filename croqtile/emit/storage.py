@@ -21,7 +21,7 @@ def emit_storage(context: Context) -> None:
         out.line(f"const uint32_t memory_ = align_up(shared_address({dynamic}), {alignment});")
     else:
         out.line(f"const uint32_t memory_ = shared_address({dynamic});")
-        out.line(f"if (memory_ % {alignment} != 0) __trap();  // swizzled tiles and their descriptors rely on it")
+        out.line(f"if (memory_ % {alignment} != 0) __trap();  // the tiles rely on it")
     for buffer in plan.kernel.buffers:
         offset = plan.offsets[buffer.name]
         place = f"memory_ + {offset}" if offset else "memory_"
