@@ -66,6 +66,7 @@ def profile_launch(context: Context, argv: Sequence[str | Path], kernel: str, *,
         raise NotMeasuredError("no ncu")
     log = context.log(f"{key}.csv")
     log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)  # a launch of an earlier run must not be taken for this one's
     command: list[str | Path] = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
     command += ["--kernel-name", f"regex:{kernel}", "--launch-count", "1", "--metrics", ",".join(METRICS.values())]
     command += ["--log-file", log, "--force-overwrite", *argv]
