@@ -115,7 +115,7 @@ def bound(ctx: Context, expr: ir.Expr) -> ir.Expr | None:
         return bound(ctx, definition) if definition is not None else None
     if not isinstance(expr, ir.Binary):
         return None
-    if expr.op == "%" and bound(ctx, expr.left) is not None:
+    if expr.op == "%" and _nonnegative(ctx, expr.left):
         return expr.right
     if expr.op == "+" and isinstance(expr.left, ir.Binary) and expr.left.op == "*":
         outer, inner = bound(ctx, expr.left.left), bound(ctx, expr.right)
@@ -126,6 +126,24 @@ def bound(ctx: Context, expr: ir.Expr) -> ir.Expr | None:
         if offset is not None and whole is not None and ctx.place.active and 0 <= offset <= min(ctx.place.active):
             return fold.binary("-", whole, expr.right)
     return None
+
+
+def _nonnegative(ctx: Context, expr: ir.Expr) -> bool:
+    """Whether ``expr`` is certainly not negative."""
+    if isinstance(expr, ir.IntLit):
+        return expr.value >= 0
+    if isinstance(expr, ir.Var):
+        symbol, definition = expr.symbol, ctx.definitions.get(expr.symbol)
+        if symbol.kind is ir.SymbolKind.DIM or symbol.kind in _BOUNDED:
+            return True
+        return definition is not None and _nonnegative(ctx, definition)
+    if isinstance(expr, ir.Intrinsic):
+        return expr.name == "cdiv" and all(_nonnegative(ctx, arg) for arg in expr.args)
+    if bound(ctx, expr) is not None:
+        return True
+    return (
+        isinstance(expr, ir.Binary) and expr.op in "+*/%" and all(_nonnegative(ctx, e) for e in (expr.left, expr.right))
+    )
 
 
 def extremes(ctx: Context, expr: ir.Expr) -> tuple[int, int] | None:

@@ -67,11 +67,18 @@ def _fill(ctx: Context, name: ast.Ident, fill: ast.MmaFill, span: ir.Span) -> ir
         fail(diag.BadAccumulatorType(fill.elem.span, elem.spelling))
     value = storage.literal(ctx, fill.value)
     binding = ctx.scope.lookup(name.name)
+    earlier: ir.Fragment | None = None
     if isinstance(binding, FragmentName) and binding.fragment.cols is not None and binding.fragment.elem is elem:
-        return ir.AccFill(binding.fragment, value, span)  # restarted
+        earlier = binding.fragment
+        # In an inner scope (a loop, above all) it is the same accumulator, restarted. In its own scope a used one is
+        # replaced by another of the same name, which may have another shape.
+        if earlier not in ctx.shapes or ctx.scope.names.get(name.name) is not binding:
+            return ir.AccFill(earlier, value, span)
     # Its extents come with the first matrix instruction; `finish` then puts the completed fragment in its place.
     fresh = ir.Fragment(name.name, ctx.cname(name.name), elem, 0, 0, None, name.span, accumulator=True)
     ctx.accumulators.append(fresh)
+    if earlier is not None:
+        ctx.replaces[fresh] = earlier
     ctx.bind(name.name, FragmentName(fresh, name.span))
     return ir.AccFill(fresh, value, span)
 
@@ -131,8 +138,8 @@ def _a_operand(ctx: Context, expr: ast.Expr) -> tuple[ir.SharedOperand | ir.Frag
     """A with its rows, K and element type."""
     if isinstance(expr, ast.Name) and isinstance(ctx.scope.lookup(expr.name), FragmentName):
         found = matrix(ctx, expr)
-        rows, cols = ctx.shapes.get(found, (0, 0)) if found.accumulator else (found.rows, found.cols)
-        if not rows or cols is None:
+        rows, cols = ctx.known_shape(found) or (0, None)
+        if cols is None:
             fail(diag.AccumulatorUnused(expr.span, found.name))
         return ir.FragOperand(found, expr.span), rows, cols, found.elem
     operand = _shared_operand(ctx, expr)
@@ -222,13 +229,12 @@ def finish(ctx: Context) -> dict[object, object]:
     """Completed accumulators by their drafts."""
     completed: dict[object, object] = {}
     for draft in ctx.accumulators:
-        if draft in ctx.shapes:
-            rows, cols = ctx.shapes[draft]
-            completed[draft] = dataclasses.replace(draft, rows=rows, cols=cols)
+        shape = ctx.known_shape(draft)
+        if shape is not None:
+            completed[draft] = dataclasses.replace(draft, rows=shape[0], cols=shape[1])
         elif not ctx.diagnostics:
             ctx.report(diag.AccumulatorUnused(draft.span, draft.name))
     for symbol, (target, axis) in ctx.lambda_bounds.items():
-        extents = ctx.shapes.get(target, (target.rows, target.cols))
-        limit = extents[axis]
+        limit = (ctx.known_shape(target) or (target.rows, target.cols))[axis]
         completed[symbol] = dataclasses.replace(symbol, bound=None if limit is None else ir.IntLit(limit))
     return completed

@@ -167,6 +167,7 @@ class Context:
         self.divergent: set[ir.Symbol] = set()  # values that differ between the threads of a warpgroup
         self.shapes: dict[ir.Fragment, tuple[int, int | None]] = {}  # of accumulators, once known
         self.accumulators: list[ir.Fragment] = []  # drafts without a shape
+        self.replaces: dict[ir.Fragment, ir.Fragment] = {}  # accumulators filled anew in the same scope
         self.deferred: list[Callable[[], None]] = []  # checks that need those shapes
         self.lambda_bounds: dict[ir.Symbol, tuple[ir.Fragment, int]] = {}
         self.applying: tuple[ir.Fragment, tuple[ir.Symbol, ...]] | None = None  # inside frag.apply: target, indices
@@ -258,13 +259,20 @@ class Context:
 
     # -- fragments
 
-    def shape_of(self, fragment: ir.Fragment) -> tuple[int, int | None]:
-        """Rows and columns. Stops the current check if a matrix instruction should have told them but has not."""
+    def known_shape(self, fragment: ir.Fragment) -> tuple[int, int | None] | None:
+        """Rows and columns, as far as matrix instructions have told them by now."""
         if not fragment.accumulator:
             return fragment.rows, fragment.cols
-        if fragment not in self.shapes:
+        if fragment not in self.shapes and fragment in self.replaces:
+            return self.known_shape(self.replaces[fragment])
+        return self.shapes.get(fragment)
+
+    def shape_of(self, fragment: ir.Fragment) -> tuple[int, int | None]:
+        """Rows and columns. Stops the current check if they are not known."""
+        shape = self.known_shape(fragment)
+        if shape is None:
             raise Rejected(None)
-        return self.shapes[fragment]
+        return shape
 
     def spelled_shape(self, fragment: ir.Fragment) -> str:
         return spelled(self.shape_of(fragment))

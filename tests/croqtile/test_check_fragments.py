@@ -49,6 +49,10 @@ def test_refused(tmp_path: Path, golden: Golden, edits: Edits) -> None:
 
 
 ACCEPTED: dict[str, Edits] = {
+    "replaced": [
+        ("mma.store out", "out = mma.fill.f32 0.0f; mma.row.row out, q_s, k_s.subspan(32, 64).at(0, 0); mma.store out"),
+        ("mma.store out, o_s", "mma.store out, o_s.subspan(64, 32).at(0, 0)"),
+    ],
     "restarted": [("mma.store out", "out = mma.fill.f32 0.0f; mma.row.col out, prob, v_s; mma.store out")],
     "applied-before-shaped": [
         ("mma.row.row score, q_s", "frag.apply score, [](i, j) { return 1.0f; }; mma.row.row score, q_s")

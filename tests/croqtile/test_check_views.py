@@ -30,6 +30,7 @@ CASES: dict[str, Edits] = {
     "slot-of-tensor": [("lhs.subspan(128, 64)", "lhs[0].subspan(128, 64)")],
     "slot-of-view": [("=> lhs_s[stage]", "=> lhs_s[stage].subspan(128, 64).at(0, 0)[0]")],
     "sqz-arguments": [(".at(bm, k) => lhs_s", ".at(bm, k).sqz(1) => lhs_s")],
+    "chunkat-of-a-negative-remainder": [("lhs.subspan(128, 64).at(bm, k)", "lhs.chunkat(bm, (k - 1) % 4)")],
     "chunkat-unbounded": [("lhs.subspan(128, 64).at(bm, k)", "lhs.chunkat(bm, K)")],
     "chunkat-unbounded-value": [("lhs.subspan(128, 64).at(bm, k)", "lhs.chunkat(bm, k + 1)")],
     "chunkat-not-dividing": [("lhs_s[stage].subspan(64, 64).at(p - 1, 0)", "lhs_s[stage].chunkat(p, _)")],
@@ -58,6 +59,7 @@ def test_refused(tmp_path: Path, golden: Golden, edits: Edits) -> None:
 
 ACCEPTED: dict[str, Edits] = {
     "chunkat-in-copy": [("lhs.subspan(128, 64).at(bm, k)", "lhs.chunkat(bm, k)")],
+    "chunkat-of-a-remainder": [("lhs.subspan(128, 64).at(bm, k)", "lhs.chunkat(bm, (k + 1) % 4)")],
     "chunkat-named": [
         ("stage = k % 4;", "stage = k % 4; tile = lhs.chunkat(bm, k);"),
         ("lhs.subspan(128, 64).at(bm, k)", "tile"),

@@ -96,7 +96,11 @@ CASES = {
     "newer-covers-older": (FILL + S + P + APPLY_O + APPLY_S, "mma(s) C mma(o1) C W0 apply.o1 apply.s trigger.empty"),
     "accumulating-needs-no-wait": (FILL + S + S + P, "mma(s) C mma(s) C mma(o1) C W0 trigger.empty"),
     "operand-registers": (FILL + S + P + USE_PROB, "mma(s) C mma(o1) C W0 apply.prob trigger.empty"),
-    "restart": (FILL + S + "s = mma.fill.f32 0.0f; " + P, "mma(s) C W0 mma(o1) C W0 trigger.empty"),
+    "restart": (
+        FILL + S + "if (m > 0) { s = mma.fill.f32 0.0f; } " + P,
+        "mma(s) C if{W0}{W0} mma(o1) C W0 trigger.empty",
+    ),
+    "filled-anew": (FILL + S + "s = mma.fill.f32 0.0f; " + P, "mma(s) C mma(o1) C W0 trigger.empty"),
     "wait-needs-nothing": (FILL + S + "wait done; " + P, "mma(s) C wait.done mma(o1) C W0 trigger.empty"),
     "store": (FILL + S + P + "mma.store s, o; ", "mma(s) C mma(o1) C W1 W0 mma.store.o trigger.empty"),
     "barrier": (FILL + P + S + "sync.wg 1; ", "mma(o1) C mma(s) C W0 sync.1 trigger.empty"),
