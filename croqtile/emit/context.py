@@ -53,6 +53,12 @@ class Flight:
     groups: list[list[ir.Fragment]] = field(default_factory=list)
     issued: list[ir.Fragment] = field(default_factory=list)
 
+    def copy(self) -> Flight:
+        return Flight([list(group) for group in self.groups], list(self.issued))
+
+    def restore(self, state: Flight) -> None:
+        self.groups, self.issued = [list(group) for group in state.groups], list(state.issued)
+
     def commit(self) -> None:
         self.groups.append(self.issued)
         self.issued = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 from croqtile import fold, ir
@@ -33,17 +34,18 @@ def emit_mma(context: Context, mma: ir.Mma) -> None:
         a_operand = _a_operand(context, mma, instruction, steps, halves)
         b_operand = _b_operand(context, mma, instruction, steps)
         out.line("wgmma_fence();")
-        accumulator = mma.accumulator.cname
-        if halves > 1:
-            accumulator += f"[{_HALF}]"
-            out.unroll()
-            out.line(f"for (int {_HALF} = 0; {_HALF} < {halves}; ++{_HALF})")
-        starts = id(mma) in context.starting
-        if steps > 1:
-            out.unroll()
-            out.line(f"for (int {_STEP} = 0; {_STEP} < {steps}; ++{_STEP})")
-        accumulate = ("0" if steps == 1 else f"{_STEP} > 0") if starts else "1"
-        with out.indented():
+        with contextlib.ExitStack() as loops:
+            accumulator = mma.accumulator.cname
+            if halves > 1:
+                accumulator += f"[{_HALF}]"
+                out.unroll()
+                loops.enter_context(out.block(f"for (int {_HALF} = 0; {_HALF} < {halves}; ++{_HALF})"))
+            if steps > 1:
+                out.unroll()
+                out.line(f"for (int {_STEP} = 0; {_STEP} < {steps}; ++{_STEP})")
+                loops.enter_context(out.indented())
+            starts = id(mma) in context.starting
+            accumulate = ("0" if steps == 1 else f"{_STEP} > 0") if starts else "1"
             out.call(instruction.name, [accumulator, *a_operand, b_operand, accumulate])
     context.flight.issued.append(mma.accumulator)
     context.meeting.together = False
@@ -107,7 +109,7 @@ def _b_operand(context: Context, mma: ir.Mma, instruction: Instruction, steps: i
     if inside and mma.n > shared.panel_columns:
         refuse(mma.b.span, f"{mma.n} columns that start inside a panel of {shared.panel_columns} cross into the next")
     address = context.shared_address(shared.buffer, shared.offset())
-    context.out.line(f"const uint64_t b_ = mn_major_descriptor<{shared.pitch}, {shared.panel_bytes}>({address});")
+    context.out.wrapped(f"const uint64_t b_ = mn_major_descriptor<{shared.pitch}, {shared.panel_bytes}>({address});")
     return "b_" if steps == 1 else f"b_ + {instruction.k * shared.pitch // 16} * {_STEP}"
 
 
@@ -126,7 +128,7 @@ def _operand_tile(operand: ir.SharedOperand) -> Tile:
 def _k_major(context: Context, name: str, shared: Tile, instruction: Instruction, steps: int) -> str:
     """Declares the descriptor ``name`` and gives the expression for step ``step_`` (units of 16 bytes)."""
     address = context.shared_address(shared.buffer, shared.offset())
-    context.out.line(f"const uint64_t {name} = k_major_descriptor<{shared.pitch}>({address});")
+    context.out.wrapped(f"const uint64_t {name} = k_major_descriptor<{shared.pitch}>({address});")
     if steps == 1:
         return name
     per_panel = shared.panel_columns // instruction.k

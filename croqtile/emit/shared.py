@@ -54,7 +54,7 @@ class Tile:
         (which leaves multiples of the pattern's size alone)."""
         at_row = scaled(fold.binary("+", self.row, ir.IntLit(row)), self.pitch)
         at_column = self._column_offset(fold.binary("+", self.column, ir.IntLit(column)))
-        return fold.binary("+", fold.binary("+", self.start(), at_row), at_column)
+        return _sum(_sum(self.start(), at_row), at_column)
 
     def _column_offset(self, column: ir.Expr) -> ir.Expr:
         value = fold.integer(column)
@@ -67,6 +67,13 @@ class Tile:
         panel_at = fold.binary("*", fold.binary("/", column, columns), ir.IntLit(self.panel_bytes))
         inside_at = fold.binary("*", fold.binary("%", column, columns), ir.IntLit(self.elem_bytes))
         return fold.binary("+", panel_at, inside_at)
+
+
+def _sum(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    """``a + b``, from left to right: no parentheses when printed."""
+    if isinstance(b, ir.Binary) and b.op == "+":
+        return _sum(_sum(a, b.left), b.right)
+    return fold.binary("+", a, b)
 
 
 def scaled(expr: ir.Expr, factor: int) -> ir.Expr:

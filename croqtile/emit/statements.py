@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from croqtile import ir, rewrite
 from croqtile.emit import events, fragments, mma, transfer
-from croqtile.emit.context import Context, Runs
+from croqtile.emit.context import Context, Flight, Runs
 from croqtile.emit.errors import refuse
 from croqtile.emit.planning import role_ranges
 from croqtile.emit.rings import ring_variables
@@ -68,9 +68,10 @@ class Statements:
                 nested = replace(
                     context, instances=instances, ranges=role_ranges(context.plan.kernel.warpgroup, instances)
                 )
+                before = context.flight.copy()
                 with out.block(f"if ({context.expression(condition)})"):
                     self.emit(nested, inner, last)
-                _join_meetings(context, inner)
+                _join(context, inner, before, before)
             case ir.Wait():
                 events.emit_wait(context, statement)
             case ir.Trigger():
@@ -135,17 +136,17 @@ class Statements:
     def _branches(self, context: Context, branch: ir.If, last: bool) -> None:
         out = context.out
         transfer.announce_multicasts(context, branch)
-        flight = context.flight
-        before = list(flight.groups), list(flight.issued)
+        before = context.flight.copy()
         with out.block(f"if ({context.expression(branch.condition)})", "} else {" if branch.orelse else "}"):
             self.emit(context, branch.then, last)
+        after = context.flight.copy()
+        context.flight.restore(before)
         if branch.orelse:
-            flight.groups, flight.issued = before
             context.meeting.unknown(set())
             with out.indented():
                 self.emit(context, branch.orelse, last)
             out.line("}")
-        _join_meetings(context, branch.then + branch.orelse)
+        _join(context, branch.then + branch.orelse, before, after)
 
 
 def _run_of(kind: type[ir.Stmt], body: tuple[ir.Stmt, ...], position: int) -> list:  # type: ignore[type-arg]
@@ -168,8 +169,12 @@ def _written_buffers(body: tuple[ir.Stmt, ...]) -> set[str]:
     return set(stores)
 
 
-def _join_meetings(context: Context, body: tuple[ir.Stmt, ...]) -> None:
+def _join(context: Context, body: tuple[ir.Stmt, ...], before: Flight, after: Flight) -> None:
+    """Behind a branch that may have been taken or not: ``after`` is what was in flight at the end of the other way.
+    Where the ways differ, what was in flight before may still be."""
     context.meeting.unknown(_written_buffers(body))
+    if context.flight != after:
+        context.flight.restore(before)
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -25,11 +25,14 @@ class Writer:
         self.line(whole if note and self.fits(whole) else text)
 
     def wrapped(self, text: str) -> None:
-        """A statement, broken before an operator or behind a comma where it is too long for one line."""
+        """A statement, broken where it is too long for one line: before a ternary or logical operator or behind a
+        comma, else before a sum's operator."""
         while not self.fits(text):
             room = WIDTH - 2 * self._depth
             cut = max(text.rfind(f" {operator} ", 0, room) for operator in ("?", ":", "&&", "||"))
             cut = max(cut, text.rfind(", ", 0, room) + 1)
+            if cut <= 0:
+                cut = text.rfind(" + ", 0, room)
             if cut <= len(text) - len(text.lstrip()) + 4:
                 break
             self.line(text[:cut])
