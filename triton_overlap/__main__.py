@@ -1,0 +1,39 @@
+"""``python -m triton_overlap KERNEL.ttgir``: what the overlap would do to a kernel, and why not. Needs no GPU."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from triton_overlap.errors import OverlapError, RefusedError
+from triton_overlap.plan import Settings, make_plan
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m triton_overlap", description=__doc__)
+    parser.add_argument("file", type=Path, help="TTGIR of a kernel, e.g. from kernel.asm['ttgir']")
+    parser.add_argument("--remedy", choices=("drop", "invalidate"), default="drop", help="for placeholder mbarriers")
+    parser.add_argument("--repair", action="store_true", help="placeholder mbarriers only, no overlap")
+    parser.add_argument("-o", "--output", type=Path, help="write the rewritten TTGIR there (for ir_override)")
+    options = parser.parse_args(argv)
+    try:
+        text = options.file.read_text()
+        plan = make_plan(text, Settings(overlap=not options.repair, remedy=options.remedy))
+    except OSError as error:
+        print(f"{options.file}: {error.strerror}", file=sys.stderr)
+        return 2
+    except RefusedError as refusal:
+        print(f"refused: {refusal}")
+        return 1
+    except OverlapError as error:
+        print(f"{options.file}: {error}", file=sys.stderr)
+        return 2
+    print(plan)
+    if options.output:
+        options.output.write_text(plan.text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,20 @@
+"""Why a kernel is left alone."""
+
+from __future__ import annotations
+
+
+class OverlapError(Exception):
+    """Base of the errors of this package; the message says what happened, where, and what to do."""
+
+
+class RefusedError(OverlapError):
+    """The kernel is not known to stay right with the overlap, or is not understood; it is left as it is.
+
+    ``reason`` is one sentence, ``where`` the line of the kernel's TTGIR ("line 12: ttng.wait_barrier"), if one is to
+    blame.
+    """
+
+    def __init__(self, reason: str, where: str = "") -> None:
+        super().__init__(f"{where}: {reason}" if where else reason)
+        self.reason = reason
+        self.where = where
