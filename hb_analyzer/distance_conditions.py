@@ -22,7 +22,7 @@ from hb_analyzer.distance import distance_graph
 from hb_analyzer.distance_graph import INFINITE, DistanceGraph, LoopAccess
 from hb_analyzer.model import Program
 from hb_analyzer.regions import Atoms, Footprint
-from hb_analyzer.single_loop import LOOP, POST, PRE, OutOfClassError
+from hb_analyzer.single_loop import LOOP, POST, PRE, OutOfClassError, common_trip
 
 
 @dataclass
@@ -39,11 +39,11 @@ class DistanceDecision:
 def decide_by_distance(
     program: Program, silent: Collection[str], atoms: Mapping[str, Atoms], least_trips: int = 1
 ) -> DistanceDecision:
-    """Raises OutOfClassError for a program outside the class. ``least_trips``: the smallest trip count that occurs."""
+    """Raises OutOfClassError for a program outside the class. ``least_trips``: the smallest value of its parameter."""
     graph = distance_graph(program, silent)
+    least_trips += common_trip(program).offset
     if graph.has_zero_cycle():
         return DistanceDecision(deadlock=True)
-    _check_slots(graph.accesses)
     slots = {buffer.name: buffer.slots for buffer in program.buffers}
     return _Conditions(graph, atoms, slots, max(1, least_trips)).decide()
 
@@ -58,6 +58,7 @@ class _Conditions:
         self.result = DistanceDecision()
         self.rows: dict[int, list[int]] = {}
         self.slots = slots
+        self.running = _running(graph.accesses)
         self.by_buffer: dict[str, list[LoopAccess]] = {name: [] for name in atoms}
         for access in graph.accesses:
             self.by_buffer[access.op.buffer].append(access)
@@ -91,21 +92,30 @@ class _Conditions:
     # ----------------------------------------------------------------------------------------------------------
     # Condition 1
 
-    def _ordered(self, a: LoopAccess, b: LoopAccess) -> bool:
-        """Are two accesses (of different buffers, or outside the loop) ordered in all their instances?"""
-        segments = {a.placed.segment, b.placed.segment}
+    def _unordered(self, a: LoopAccess, b: LoopAccess, slots: int = 1, offset: int = 0) -> bool:
+        """Are some instances of two accesses unordered whose iterations differ by j − i ≡ offset (mod slots)?"""
+        if a.placed.segment > b.placed.segment:
+            return self._unordered(b, a, slots, -offset)
         forward, back = self._between(a, b), self._between(b, a)
-        if segments == {LOOP}:
-            return forward + back <= 1
-        # From before to after the loop, a path through d iterations exists only at more than d trips.
-        reach = self.least_trips - 1 if segments == {PRE, POST} else 0
-        return min(forward, back) <= reach
+        segments = (a.placed.segment, b.placed.segment)
+        if segments == (LOOP, LOOP):
+            # The smallest difference above −D[b][a]; the same instance twice is no pair.
+            lowest = 1 - back
+            difference = lowest + (offset - lowest) % slots
+            if a is b and difference == 0:
+                difference += slots
+            return difference < forward
+        if segments[0] == segments[1]:
+            return a is not b and offset % slots == 0 and min(forward, back) > 0
+        # From before to after the loop there are all M − 1 iterations.
+        lowest = self.least_trips - 1 if segments == (PRE, POST) else 0
+        return lowest + (offset - lowest) % slots < forward
 
     def _conflict(self, a: str, b: str) -> tuple[str, LoopAccess, LoopAccess] | None:
         for x in self.by_buffer[a]:
             for y in self.by_buffer[b]:
                 if "w" in (x.op.mode, y.op.mode):
-                    if not self._ordered(x, y):
+                    if self._unordered(x, y):
                         return "conflict", x, y
                     for first, second in ((x, y), (y, x)):
                         if _unfenced(first) and second.op.proxy == "async" and self._between(first, second) < INFINITE:
@@ -121,15 +131,7 @@ class _Conditions:
                 slots, offset = self._slot_distance(a, b)
                 if slots == 0:
                     continue
-                if a.placed.segment == b.placed.segment == LOOP:
-                    # The smallest difference of iterations above −D[b][a] that makes the slots equal.
-                    lowest = 1 - self._between(b, a)
-                    difference = lowest + (offset - lowest) % slots
-                    if a is b and difference == 0:
-                        difference += slots
-                    if difference < self._between(a, b):
-                        return a, b
-                elif a is not b and not self._ordered(a, b):
+                if self._unordered(a, b, slots, offset):
                     return a, b
                 for first, second in ((a, b), (b, a)):
                     reads = second.op.proxy == "async" and second.op.mode == "r"
@@ -138,12 +140,17 @@ class _Conditions:
         return None
 
     def _slot_distance(self, a: LoopAccess, b: LoopAccess) -> tuple[int, int]:
-        """(S, t): iteration i of a and j of b use one slot iff j − i ≡ t (mod S). S = 0: they never do."""
+        """(S, t): iterations i of a and j of b use one slot iff j − i ≡ t (mod S). S = 0: they never do.
+
+        Accesses before the loop count as iteration 0, those after it as iteration M − 1."""
         x, y = a.placed.slot, b.placed.slot
-        if x.ring:
-            slots = self.slots[a.op.buffer]
-            return slots, (x.index - y.index) % slots
-        return (1, 0) if x.index == y.index else (0, 0)
+        if a.op.buffer not in self.running:
+            return (1, 0) if x.index == y.index else (0, 0)
+        slots = self.slots[a.op.buffer]
+        offset = (x.index + (a.placed.segment == POST) - y.index - (b.placed.segment == POST)) % slots
+        if a.placed.segment == b.placed.segment != LOOP and offset:
+            return 0, 0
+        return slots, offset
 
     # ----------------------------------------------------------------------------------------------------------
     # Condition 2
@@ -160,19 +167,36 @@ class _Conditions:
         return None
 
     def _loses(self, x: LoopAccess, r: LoopAccess, writes: list[LoopAccess]) -> bool:
-        latest = self._between(x, r)
-        for atom in bits_of(self._footprint(r).may):
-            mine = [w for w in writes if self._footprint(w).may >> atom & 1]
-            if any(self._between(w, x) < INFINITE for w in mine) and not any(
-                self._replaces(w, x, r, latest) for w in mine if self._footprint(w).must >> atom & 1
-            ):
-                return True
+        for w in writes:
+            if self._between(w, x) == INFINITE:
+                continue
+            latest = self._latest(w, x, r)
+            for atom in bits_of(self._footprint(r).may & self._footprint(w).may):
+                restoring = (v for v in writes if self._footprint(v).must >> atom & 1)
+                if not any(self._replaces(v, x, r, latest) for v in restoring):
+                    return True
         return False
 
+    def _latest(self, w: LoopAccess, x: LoopAccess, r: LoopAccess) -> int:
+        """The smallest number of iterations from x to a later r that uses the slot of w."""
+        latest = self._between(x, r)
+        if x.placed.segment != PRE or r.placed.segment == PRE:
+            return latest
+        # x and w are both before the loop, so the iteration of r decides its slot.
+        if r.placed.segment == POST:
+            latest = max(latest, self.least_trips - 1)
+        slots, offset = self._slot_distance(w, r)
+        return latest + (offset - latest) % slots
+
     def _replaces(self, w: LoopAccess, x: LoopAccess, r: LoopAccess, latest: int) -> bool:
+        """Does w write the slot of r again between x and r, ``latest`` iterations apart?"""
         low, high = self._between(w, r), latest - self._between(x, w)
         slots, offset = self._slot_distance(w, r)
-        return low + (offset - low) % slots <= high
+        if w.placed.segment == LOOP:
+            return low + (offset - low) % slots <= high
+        # One instance only: at the iteration of r, or before the loop as x is.
+        distance = 0 if w.placed.segment == r.placed.segment else latest
+        return low <= distance <= high and (distance - offset) % slots == 0
 
     # ----------------------------------------------------------------------------------------------------------
     # Overruns in the loop (unrolling reports those before and after it)
@@ -194,10 +218,11 @@ def _unfenced(access: LoopAccess) -> bool:
     return op.mode == "w" and op.proxy == "generic" and not op.fenced
 
 
-def _check_slots(accesses: list[LoopAccess]) -> None:
-    """Raises OutOfClassError if a buffer that the loop uses by running slot is also used by constant slot, or outside
-    the loop: which iterations meet there would depend on the trip count."""
+def _running(accesses: list[LoopAccess]) -> set[str]:
+    """Buffers used by running slot. Raises OutOfClassError if one is also used by constant slot in or after the loop:
+    which iterations meet there would depend on the trip count."""
     running = {access.op.buffer for access in accesses if access.placed.slot.ring}
     for access in accesses:
-        if access.op.buffer in running and not (access.placed.slot.ring and access.placed.segment == LOOP):
-            raise OutOfClassError(f"{access.op.buffer} is used by running slot in the loop and otherwise elsewhere")
+        if access.op.buffer in running and access.placed.segment != PRE and not access.placed.slot.ring:
+            raise OutOfClassError(f"{access.op.buffer} is used by running and by constant slots")
+    return running

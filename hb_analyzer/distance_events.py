@@ -38,10 +38,10 @@ Roles = dict[int, _RoleUses]
 
 def link_event(graph: DistanceGraph, event: Event, uses: list[Use]) -> None:
     """Adds the settings of ``event`` and their edges. Raises OutOfClassError."""
-    in_loop = [use.placed.event_slot for use in uses if use.placed.segment == LOOP]
-    if any(slot.ring for slot in in_loop):
-        if not all(slot.ring for slot in in_loop):
-            raise OutOfClassError(f"{event.name} is used with constant and running slots in the loop")
+    running = [use.placed.event_slot.ring for use in uses if use.placed.segment != PRE]
+    if any(running):
+        if not all(running):
+            raise OutOfClassError(f"{event.name} is used with constant and running slots")
         _Family(graph, event, event.slots, uses, ring=True).link()
     else:
         for slot in sorted({use.placed.event_slot.index for use in uses}):
@@ -68,7 +68,7 @@ class _Family:
                 (role.loop if use.placed.segment == LOOP else role.after).append(use)
 
     def _index(self, use: Use) -> int:
-        """The slot, or c of (i + c) mod S in the loop; one-slot families count from 0."""
+        """The slot, or c of (i + c) mod S in and after the loop; one-slot families count from 0."""
         return use.placed.event_slot.index % self.slots if self.ring else 0
 
     def _outside(self, why: str) -> OutOfClassError:
@@ -128,12 +128,10 @@ class _Family:
         counts = [{slot: len(own) for slot, own in uses.before.items()} for uses in self.triggers.values()]
         if len(offsets) != 1 or any(count != counts[0] for count in counts):
             raise self._outside("its triggering instances run apart")
-        if self.slots > 1 and any(uses.after for kind in (self.triggers, self.waits) for uses in kind.values()):
-            raise self._outside("a ring used after the loop")
         offset = offsets.pop()
         before = self._settings_before(counts[0])
         ring = self._ring_setting(offset)
-        after = self._settings_after(ring)
+        after = self._settings_after(ring, offset)
         for uses in self.waits.values():
             self._link_waits(uses, offset, before, ring, after)
         self.graph.rings.append(ring)
@@ -180,21 +178,48 @@ class _Family:
             graph.connect(graph.end_of(copy.access), node, distance)
         return RingSetting(self.event.name, self.slots, node, triggers, [(copy.node, d) for copy, d in copies])
 
-    def _settings_after(self, ring: RingSetting) -> list[int]:
-        """Settings after the loop (one-slot families only), and the last iterations' copies that they complete."""
-        own = {role: uses.after for role, uses in self.triggers.items()}
-        count = min(map(len, own.values()))
+    def _past_end(self, uses: list[Use], offset: int) -> list[int]:
+        """The u of each use after the loop: iteration M + u would make it if the loop went on.
+
+        ``offset``: c of the slot (i + c) mod S that the loop uses."""
+        seen: dict[int, int] = {}
+        result = []
+        for use in uses:
+            residue = (self._index(use) - offset) % self.slots
+            result.append(residue + self.slots * seen.get(residue, 0))
+            seen[residue] = seen.get(residue, 0) + 1
+        return result
+
+    def _settings_after(self, ring: RingSetting, offset: int) -> dict[int, int]:
+        """Settings after the loop by the iteration M + u that they stand for; with the copies that they complete."""
+        own = {
+            role: dict(zip(self._past_end(uses.after, offset), uses.after, strict=True))
+            for role, uses in self.triggers.items()
+        }
+        numbers = {frozenset(triggers) for triggers in own.values()}
+        if len(numbers) != 1:
+            raise self._outside("its triggering instances run apart after the loop")
         bound: dict[int, list[Use]] = {}
         for role, copies in self._awaited_copies():
             for copy in copies.after:
-                bound.setdefault(_closing(copy, own[role]), []).append(copy)
+                later = [
+                    u
+                    for u, use in own[role].items()
+                    if (self._index(use) - self._index(copy)) % self.slots == 0 and _closing(copy, [use]) == 0
+                ]
+                if later:
+                    bound.setdefault(min(later), []).append(copy)
             for copy in copies.loop:
-                if (copy.node, 1) in ring.copies:
+                if own[role] and any(node == copy.node and distance > 0 for node, distance in ring.copies):
+                    if self.slots > 1:
+                        raise self._outside("copies of the last iterations that triggers after the loop complete")
                     bound.setdefault(0, []).append(copy)
-        return [self._setting([uses[k] for uses in own.values()], bound.get(k, [])) for k in range(count)]
+        return {
+            u: self._setting([triggers[u] for triggers in own.values()], bound.get(u, [])) for u in sorted(*numbers)
+        }
 
     def _link_waits(
-        self, uses: _RoleUses, offset: int, before: dict[int, list[int]], ring: RingSetting, after: list[int]
+        self, uses: _RoleUses, offset: int, before: dict[int, list[int]], ring: RingSetting, after: dict[int, int]
     ) -> None:
         graph, initial = self.graph, self.event.initial
         for slot, waits in uses.before.items():
@@ -223,20 +248,25 @@ class _Family:
                 for number, node in enumerate(nodes, initial - len(uses.before.get(slot, []))):
                     if number >= 0:
                         graph.connect(node, wait.node, first[slot] + self.slots * number)
+            for u, late in zip(self._past_end(uses.after, self._index(wait)), uses.after, strict=True):
+                # Iteration M + u would wait for the setting of iteration M + u − distance.
+                if u - distance == -1:
+                    graph.connect(ring.node, late.node)
+                elif u - distance in after:
+                    graph.connect(after[u - distance], late.node)
+                else:
+                    raise self._outside("a wait after the loop that no setting meets at its end")
+        elif uses.after:
+            self._link_late_waits(uses, before)
+
+    def _link_late_waits(self, uses: _RoleUses, before: dict[int, list[int]]) -> None:
+        """Waits after the loop of a role that does not wait in it: their number does not grow with the loop."""
         for position, wait in enumerate(uses.after):
-            if not uses.loop:
-                # The number does not grow with the loop.
-                number = len(uses.before.get(0, [])) + position - initial
-                if number >= len(before.get(0, [])):
-                    raise self._outside("a wait after the loop for one of its settings by number")
-                if number >= 0:
-                    graph.connect(before[0][number], wait.node)
-            elif ahead[0] == position + 1:
-                graph.connect(ring.node, wait.node)
-            elif 0 <= position - ahead[0] < len(after):
-                graph.connect(after[position - ahead[0]], wait.node)
-            else:
-                raise self._outside("a wait after the loop that no setting meets at its end")
+            number = len(uses.before.get(0, [])) + position - self.event.initial
+            if self.slots > 1 or number >= len(before.get(0, [])):
+                raise self._outside("a wait after the loop for one of its settings by number")
+            if number >= 0:
+                self.graph.connect(before[0][number], wait.node)
 
 
 def _closing(copy: Use, triggers: list[Use]) -> int:

@@ -1,14 +1,14 @@
 """Recognises programs of one loop, for which the distance form decides all trip counts at once.
 
-Every role is straight-line operations, at most one loop whose trip count is the program's one parameter, and more
-straight-line operations; loops of constant count before and after it are laid out. Slots are constants or
-(i + c) mod S, i being the iteration. Anything else is outside the class: :class:`OutOfClassError` says what, and
-unrolling alone decides.
+Every role is straight-line operations, at most one loop, and more straight-line operations; loops of constant count
+before and after it are laid out. The loops run N + c times, N being the program's one parameter; a role that runs
+longer than another has its first iterations laid out before its loop, so that all loops run the same M times. Slots
+are constants or, in and after the loop, (i + c) mod S, i being the iteration (M after the loop). Anything else is
+outside the class: :class:`OutOfClassError` says what, and unrolling alone decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hb_analyzer.model import (
@@ -16,6 +16,7 @@ from hb_analyzer.model import (
     ZERO,
     Access,
     Barrier,
+    BinOp,
     Commit,
     Const,
     Drain,
@@ -50,7 +51,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Slot:
-    """A constant slot, or (i + index) mod S if ``ring``."""
+    """A constant slot, or (i + index) mod S if ``ring``, i being the iteration, or M after the loop."""
 
     index: int
     ring: bool = False
@@ -79,15 +80,43 @@ class Segments:
         return [*self.parts[PRE], *self.parts[LOOP], *self.parts[POST]]
 
 
+@dataclass(frozen=True)
+class Trip:
+    """A trip count: ``parameter`` + ``offset``."""
+
+    parameter: str
+    offset: int
+
+
+def common_trip(program: Program) -> Trip:
+    """M: the trip count that all loops share once longer ones have their first iterations laid out. Raises
+    OutOfClassError if there is none."""
+    trips = [
+        _trip(statement.trip, program)
+        for role in program.roles
+        for statement in role.body
+        if isinstance(statement, Loop) and not isinstance(statement.trip, Const)
+    ]
+    if not trips:
+        raise OutOfClassError("no loop of variable count")
+    if len({trip.parameter for trip in trips}) > 1:
+        raise OutOfClassError("several trip counts")
+    return min(trips, key=lambda trip: trip.offset)
+
+
+def _trip(expr: IntExpr, program: Program) -> Trip:
+    base, offset = expr, 0
+    if isinstance(expr, BinOp) and expr.op in ("+", "-") and isinstance(expr.right, Const):
+        base, offset = expr.left, expr.right.value if expr.op == "+" else -expr.right.value
+    if not isinstance(base, Name) or base.name not in {parameter.name for parameter in program.parameters}:
+        raise OutOfClassError(f"the trip count {expr}")
+    return Trip(base.name, offset)
+
+
 def single_loop(program: Program) -> list[Segments]:
     """The roles of ``program`` in normal form. Raises OutOfClassError."""
-    parameters = {parameter.name for parameter in program.parameters}
-    slots = {("buffer", buffer.name): buffer.slots for buffer in program.buffers}
-    slots |= {("event", event.name): event.slots for event in program.events}
-    trips: set[IntExpr] = set()
-    result = [_Reader(number, parameters, slots, trips).read(role) for number, role in enumerate(program.roles)]
-    if len(trips) != 1:
-        raise OutOfClassError("no loop of variable count" if not trips else "several trip counts")
+    common = common_trip(program)
+    result = [_Reader(program, number, common).read(role) for number, role in enumerate(program.roles)]
     _classify_loopless(result)
     return result
 
@@ -95,13 +124,12 @@ def single_loop(program: Program) -> list[Segments]:
 class _Reader:
     """Reads one role; ``env`` holds counters as linear functions of the iteration."""
 
-    def __init__(
-        self, role: int, parameters: set[str], slots: Mapping[tuple[str, str], int], trips: set[IntExpr]
-    ) -> None:
+    def __init__(self, program: Program, role: int, common: Trip) -> None:
+        self.program = program
         self.role = role
-        self.parameters = parameters
-        self.slots = slots
-        self.trips = trips
+        self.common = common
+        self.slots = {("buffer", buffer.name): buffer.slots for buffer in program.buffers}
+        self.slots |= {("event", event.name): event.slots for event in program.events}
         self.segment = PRE
         self.env: dict[str, Linear] = {}
         self.result = Segments()
@@ -116,10 +144,16 @@ class _Reader:
         return self.result
 
     def _main_loop(self, loop: Loop) -> None:
-        if self.result.has_loop or not isinstance(loop.trip, Name) or loop.trip.name not in self.parameters:
-            raise OutOfClassError(f"a second loop or another trip count: {loop.trip}")
-        self.trips.add(loop.trip)
+        if self.result.has_loop:
+            raise OutOfClassError("a second loop")
         self.result.has_loop = True
+        if any(isinstance(statement, Loop) for statement in loop.body):
+            raise OutOfClassError("a nested loop")
+        first = _trip(loop.trip, self.program).offset - self.common.offset
+        for i in range(first):
+            self.env[loop.counter] = Linear(i)
+            for statement in loop.body:
+                self._straight(statement)
         self.segment = LOOP
         start = dict(self.env)
         steps: dict[str, int] = {}
@@ -128,14 +162,15 @@ class _Reader:
                 steps[statement.counter] = steps.get(statement.counter, 0) + statement.by
         for name, by in steps.items():
             self.env[name] = Linear(start[name].constant, by)
-        self.env[loop.counter] = Linear(0, 1)
+        self.env[loop.counter] = Linear(first, 1)
         for statement in loop.body:
-            if isinstance(statement, Loop):
-                raise OutOfClassError("a nested loop")
             self._straight(statement)
+        # After the loop, the iteration stands for M.
         self.segment = POST
-        for name in (*steps, loop.counter):
-            del self.env[name]  # depends on the trip count from here on
+        del self.env[loop.counter]
+        for name, by in steps.items():
+            self.env[name] = Linear(start[name].constant, by)
+        self.env[self.common.parameter] = Linear(-self.common.offset, 1)
 
     def _straight(self, statement: Statement) -> None:
         if isinstance(statement, Loop):

@@ -15,6 +15,7 @@ from hb_analyzer.model import (
     Drain,
     Event,
     If,
+    IntExpr,
     Loop,
     Name,
     Parameter,
@@ -334,3 +335,123 @@ def irregular_program(random: Random) -> Program:
     events = (Event("full", slots), Event("empty", slots))
     roles = (Role("p", tuple(producer)), Role("c", tuple(consumer)))
     return Program("irregular", buffers, events, roles, (Parameter("N", 1),))
+
+
+def pipelined_program(random: Random) -> Program:
+    """A producer of N iterations and consumers of N − 1, which use some rings one iteration ahead (first use before
+    the loop) and the others in step (last use after the loop), as software-pipelined attention does."""
+    rings = random.randint(1, 3)
+    consumers = random.randint(1, 2)
+    buffers: list[Buffer] = [Buffer("out", 64, 16, 1, SHAPE), Buffer("s", 32, 16, 1, SHAPE)]
+    events: list[Event] = []
+    names = ["p", *(f"c{i}" for i in range(consumers))]
+    roles = [_Parts() for _ in names]
+    last = BinOp("-", Name("N"), Const(1))
+    for number in range(rings):
+        slots = random.choice((1, 2, 2, 3))
+        name, full, empty = f"b{number}", f"full{number}", f"empty{number}"
+        buffers.append(Buffer(name, 64 * slots, 16, slots, SHAPE))
+        events += [Event(full, slots), Event(empty, slots, consumers)]
+        slot = ring("i", slots)
+        if random.random() < 0.7:
+            fill = Access(name, "w", slot, ends="event", event=full, event_slot=slot, proxy="async")
+        else:
+            fill = Access(name, "w", slot, random.choice(REGIONS))
+        roles[0].body += [Wait(empty, slot), fill, Trigger(full, slot)]
+        ahead = random.random() < 0.5
+        for parts in roles[1:]:
+            parts.before[:0] = [Trigger(empty, Const(s)) for s in range(slots)]
+            region = random.choice(REGIONS)
+
+            def use(
+                slot: IntExpr,
+                name: str = name,
+                full: str = full,
+                empty: str = empty,
+                region: tuple[tuple[int, int], ...] | None = region,
+            ) -> list[Statement]:
+                pending = random.choice((0, 0, 0, 1))
+                read = Access(name, "r", slot, region, "group", proxy="async")
+                return [Wait(full, slot), read, Commit(), Drain(pending), Trigger(empty, slot)]
+
+            if ahead:
+                parts.before += use(Const(0))
+                parts.body += use(ring("i", slots, 1))
+            else:
+                parts.body += use(slot)
+                parts.after += use(BinOp("%", last, Const(slots)))
+    for parts in roles[1:]:
+        parts.after.append(Drain(0))
+    if consumers > 1 and random.random() < 0.6:
+        for parts in roles[1:]:
+            parts.after.append(_meeting(names, tuple(range(1, consumers + 1))))
+    for parts in roles[1:]:
+        parts.after += [Access("out", "w"), Access("out", "r", proxy="async")]
+    for _ in range(random.randint(0, 4)):
+        parts = random.choice(roles)
+        target = random.choice(buffers)
+        segment = random.randrange(3)
+        shift = random.randrange(target.slots)
+        index: IntExpr = Const(shift)
+        if segment and target.slots > 1:
+            index = ring("i" if segment == 1 else "N", target.slots, shift)
+        place = (parts.before, parts.body, parts.after)[segment]
+        extra = Access(target.name, random.choice("rw"), index, random.choice(REGIONS))
+        place.insert(random.randint(0, len(place)), extra)
+    if random.random() < 0.5:
+        _damage(random, roles)
+    trips: list[IntExpr] = [Name("N"), *(last for _ in range(consumers))]
+    built = tuple(
+        Role(name, (*parts.before, Loop("i", trip, tuple(parts.body)), *parts.after))
+        for name, trip, parts in zip(names, trips, roles, strict=True)
+    )
+    return Program("pipelined", tuple(buffers), tuple(events), built, (Parameter("N", 2),))
+
+
+def ordered_program(random: Random) -> Program:
+    """One role, or two that meet often: nearly everything is ordered, so that clobbers decide. Buffers are used by
+    constant and by running slots, before, in and after the loop."""
+    count = random.choice((1, 1, 1, 2))
+    names = tuple(f"r{i}" for i in range(count))
+    buffers = tuple(Buffer(f"b{i}", 96, 16, random.choice((1, 1, 2, 3)), SHAPE) for i in range(random.randint(2, 3)))
+    running = {buffer.name: buffer.slots > 1 and random.random() < 0.8 for buffer in buffers}
+    events: tuple[Event, ...] = ()
+    roles = [_Parts() for _ in names]
+    for segment in range(3):
+        for _ in range(random.randint(0 if segment != 1 else 2, 6)):
+            parts = random.choice(roles)
+            buffer = random.choice(buffers)
+            shift = random.randrange(buffer.slots)
+            slot: IntExpr = Const(shift)
+            if segment and running[buffer.name]:
+                slot = ring("i" if segment == 1 else "N", buffer.slots, shift)
+            place = (parts.before, parts.body, parts.after)[segment]
+            place.append(Access(buffer.name, random.choice("rrw"), slot, random.choice(REGIONS)))
+    if count == 2:
+        for segment in range(3):
+            for _ in range(random.randint(1, 3)):
+                for parts in roles:
+                    place = (parts.before, parts.body, parts.after)[segment]
+                    place.insert(random.randint(0, len(place)), Barrier("meet", names))
+        if random.random() < 0.5:
+            slots = random.choice((2, 3))
+            events = (Event("e", slots),)
+            giver, taker = roles if random.random() < 0.5 else roles[::-1]
+            giver.before += [Trigger("e", Const(s)) for s in range(slots)]
+            giver.body.append(Trigger("e", ring("i", slots)))
+            taker.body.insert(0, Wait("e", ring("i", slots)))
+            for u in range(random.choice((0, 0, slots))):
+                taker.after.append(Wait("e", ring("N", slots, u)))
+    trips: list[IntExpr] = [Name("N") for _ in names]
+    least = 1
+    if count == 2 and not events and random.random() < 0.3:
+        # The other role's barriers would not match: peel an iteration without any.
+        roles[1].body = [s for s in roles[1].body if not isinstance(s, Barrier)]
+        roles[0].body = [s for s in roles[0].body if not isinstance(s, Barrier)]
+        trips[1] = BinOp("-", Name("N"), Const(1))
+        least = 2
+    built = tuple(
+        Role(name, (*parts.before, Loop("i", trip, tuple(parts.body)), *parts.after))
+        for name, trip, parts in zip(names, trips, roles, strict=True)
+    )
+    return Program("ordered", buffers, events, built, (Parameter("N", least),))

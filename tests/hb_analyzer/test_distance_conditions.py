@@ -31,7 +31,7 @@ from hb_analyzer.single_loop import OutOfClassError
 from hb_analyzer.sweep import Sweep, sweep
 from hb_analyzer.trips import domain_of
 from tests.hb_analyzer.programs import attention, gemm, ring
-from tests.hb_analyzer.random_programs import single_loop_program
+from tests.hb_analyzer.random_programs import ordered_program, pipelined_program, single_loop_program
 
 
 def unrolled(program: Program) -> tuple[Sweep, set[str]]:
@@ -49,7 +49,7 @@ def unrolled(program: Program) -> tuple[Sweep, set[str]]:
 
 def by_distance(program: Program, silent: set[str]) -> DistanceDecision | None:
     try:
-        return decide_by_distance(program, silent, atoms_by_buffer(program))
+        return decide_by_distance(program, silent, atoms_by_buffer(program), program.parameters[0].minimum)
     except OutOfClassError:
         return None
 
@@ -72,23 +72,28 @@ def agree(program: Program) -> bool:
     return True
 
 
-@given(st.randoms(use_true_random=False))
-@settings(max_examples=300, deadline=None)
-def test_random_programs(random: Random) -> None:
-    agree(single_loop_program(random))
+GENERATORS = [single_loop_program, pipelined_program, ordered_program]
 
 
-def test_most_random_programs_are_in_the_class() -> None:
-    """Guards the test above against a generator that drifts out of the class."""
-    programs = [single_loop_program(Random(seed)) for seed in range(60)]
-    assert sum(agree(program) for program in programs) >= 30
+@pytest.mark.parametrize("generator", GENERATORS)
+@given(random=st.randoms(use_true_random=False))
+@settings(max_examples=150, deadline=None)
+def test_random_programs(generator: Callable[[Random], Program], random: Random) -> None:
+    agree(generator(random))
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_most_random_programs_are_in_the_class(generator: Callable[[Random], Program]) -> None:
+    """Guards the test above against generators that drift out of the class."""
+    assert sum(agree(generator(Random(seed))) for seed in range(60)) >= 30
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(20))
-def test_many_random_programs(block: int) -> None:
+@pytest.mark.parametrize("generator", GENERATORS)
+@pytest.mark.parametrize("block", range(10))
+def test_many_random_programs(generator: Callable[[Random], Program], block: int) -> None:
     for seed in range(block * 500, block * 500 + 500):
-        agree(single_loop_program(Random(seed)))
+        agree(generator(Random(seed)))
 
 
 KERNELS: list[Callable[[], Program]] = [
@@ -129,9 +134,22 @@ def test_slots_decide_which_write_restores_a_value() -> None:
     assert not decision.refused
 
 
-def test_a_running_slot_used_after_the_loop_is_outside_the_class() -> None:
-    with pytest.raises(OutOfClassError):
-        one_role(Loop("i", Name("N"), (Access("A", "w", ring("i", 3)),)), Access("A", "r"), slots=3)
+def test_running_slots_before_and_after_the_loop() -> None:
+    loop = Loop("i", Name("N"), (Access("A", "w", ring("i", 3)),))
+    # Slot N − 1 is written again after B, slot N is not.
+    restored = (loop, Access("B", "w"), Access("A", "w", ring("N", 3, 2)))
+    assert not one_role(*restored, Access("A", "r", ring("N", 3, 2)), slots=3).refused
+    assert one_role(*restored, Access("A", "r", ring("N", 3)), slots=3).refused
+    with pytest.raises(OutOfClassError, match="running and by constant slots"):
+        one_role(loop, Access("A", "r"), slots=3)
+
+
+def test_a_slot_filled_before_the_loop_is_restored_only_where_the_loop_writes_it_again() -> None:
+    fill, spoil = Access("A", "w", Const(2)), Access("B", "w")
+    again = Loop("i", Name("N"), (Access("A", "w", ring("i", 3)), Access("A", "r", ring("i", 3))))
+    assert not one_role(fill, spoil, again, slots=3).refused
+    ahead = Loop("i", Name("N"), (Access("A", "r", ring("i", 3)), Access("A", "w", ring("i", 3))))
+    assert one_role(fill, spoil, ahead, slots=3).refused
 
 
 def test_the_least_trip_count_counts_between_prologue_and_epilogue() -> None:

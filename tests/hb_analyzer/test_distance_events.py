@@ -8,6 +8,7 @@ from hb_analyzer.distance import distance_graph
 from hb_analyzer.distance_graph import INFINITE, DistanceGraph
 from hb_analyzer.model import (
     Access,
+    BinOp,
     Buffer,
     Const,
     Event,
@@ -77,7 +78,9 @@ def test_an_advance_release_is_an_edge_from_its_operation() -> None:
         (((loop(A, give(1)),), (loop(take(), B),)), "different distances"),
         (((loop(A, give(), give()),), (loop(take(), B),)), "not one trigger in each iteration"),
         (((loop(A, give()),), (Wait("e"), loop(take(), B))), "a wait before the loop"),
-        (((loop(A, give()),), (loop(take()), Wait("e"), B)), "used after the loop"),
+        (((loop(A, give()),), (loop(take()), Wait("e"), B)), "constant and running"),
+        (((loop(A, give()),), (loop(take()), Wait("e", ring("N", 3)), B)), "no setting meets"),
+        (((loop(A, give()),), (loop(), Wait("e", ring("N", 3)), B)), "by number"),
         (((loop(A, give()),), (loop(Wait("e", Const(1)), B),)), "constant and running"),
     ],
 )
@@ -126,6 +129,24 @@ def test_a_wait_after_the_loop_of_a_one_slot_event() -> None:
     assert distance(source(0, Trigger("e"))) == 0
     with pytest.raises(OutOfClassError):
         distance_graph(source(0), ())
+
+
+def test_waits_after_the_loop_for_its_last_settings() -> None:
+    """The loop of the giver runs one iteration longer, so the taker's last wait comes after its own."""
+    shorter = Loop("i", BinOp("-", Name("N"), Const(1)), (take(),))
+    last = Wait("e", BinOp("%", BinOp("-", Name("N"), Const(1)), Const(3)))
+    assert distance(program((loop(A, give()),), (shorter, last, B)), 1, 2) == 0
+    assert distance(program((loop(A, give()),), (shorter, B)), 1, 2) == 1
+
+
+def test_settings_after_the_loop() -> None:
+    giver = (loop(give()), A, Trigger("e", ring("N", 3)))
+    assert distance(program(giver, (loop(take()), Wait("e", ring("N", 3)), B))) == 0
+
+
+def test_the_second_advance_setting_of_a_slot_is_met_a_round_later() -> None:
+    giver = (*advance(3), *advance(2), A, Trigger("e", Const(2)), loop(give()))
+    assert distance(program(giver, (loop(take(), B),))) == 5
 
 
 def test_silent_events_add_no_edge() -> None:

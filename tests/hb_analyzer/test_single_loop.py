@@ -23,7 +23,7 @@ from hb_analyzer.model import (
     Trigger,
     Wait,
 )
-from hb_analyzer.single_loop import LOOP, POST, PRE, OutOfClassError, Slot, single_loop
+from hb_analyzer.single_loop import LOOP, POST, PRE, OutOfClassError, Slot, Trip, common_trip, single_loop
 from tests.hb_analyzer.programs import gemm, persistent_gemm, ring
 
 
@@ -70,18 +70,38 @@ def test_counters_that_step_before_the_loop_and_within_an_iteration() -> None:
     [
         (((Access("A", "w"),),), "no loop of variable count"),
         (((loop(), loop()),), "a second loop"),
-        (((Loop("i", BinOp("+", Name("N"), Const(1)), ()),),), "another trip count"),
+        (((Loop("i", BinOp("*", Name("N"), Const(2)), ()),),), "the trip count (N * 2)"),
+        (((Loop("i", Name("M"), ()),),), "the trip count M"),
+        (((Access("A", "w", Name("N")), loop()),), "depends on the trip count"),
         (((loop(If(Name("i"), ())),),), "a condition"),
         (((loop(Loop("j", Const(2), ())),),), "a nested loop"),
         (((loop(Access("A", "w", ring("i", 2))),),), "is not (i + c) mod 4"),
         (((loop(Access("A", "w", BinOp("%", BinOp("*", Name("i"), Const(2)), Const(4)))),),), "not linear"),
-        (((loop(Step("c")), Access("A", "w", ring("c", 4))),), "depends on the trip count"),
+        (((loop(), Access("A", "w", Name("i"))),), "depends on the trip count"),
     ],
 )
 def test_outside_the_class(bodies: tuple[tuple[Statement, ...], ...], reason: str) -> None:
     with pytest.raises(OutOfClassError) as caught:
         single_loop(program(*bodies))
     assert reason in str(caught.value)
+
+
+def test_slots_after_the_loop_count_from_its_end() -> None:
+    after = (Access("A", "w", ring("c", 4, 1)), Access("A", "w", ring("N", 4, 2)))
+    (role,) = single_loop(program((loop(Step("c")), *after)))
+    assert [placed.slot for placed in role.parts[POST]] == [Slot(1, ring=True), Slot(2, ring=True)]
+
+
+def test_longer_loops_have_their_first_iterations_laid_out() -> None:
+    shorter = Loop("i", BinOp("-", Name("N"), Const(1)), (Access("A", "r", ring("i", 4)),))
+    source = program((loop(Access("A", "w", ring("i", 4)), Step("c")), Access("A", "r", ring("c", 4))), (shorter,))
+    assert common_trip(source) == Trip("N", -1)
+    producer, consumer = single_loop(source)
+    assert [placed.slot for placed in producer.all()] == [Slot(0), Slot(1, ring=True), Slot(1, ring=True)]
+    assert [placed.slot for placed in consumer.all()] == [Slot(0, ring=True)]
+    # M = N − 1: slot N − 1 after the loop is slot M.
+    after = program((loop(),), (shorter, Access("A", "r", BinOp("%", BinOp("-", Name("N"), Const(1)), Const(4)))))
+    assert single_loop(after)[1].parts[POST][0].slot == Slot(0, ring=True)
 
 
 def test_nested_kernels_are_outside() -> None:
