@@ -1,8 +1,22 @@
 """Decides for every pair of buffers whether they may share addresses, and reports the program's defects.
 
-The program is unrolled at the trip counts of ``trips.py``; on each graph both conditions of ``conditions.py`` are
-tested for all pairs. For one loop the distance form (``distance.py``) decides all trip counts at once: there a yes
-needs both. What the model cannot express, and a program that deadlocks, is answered no.
+What is decided, and by what:
+
+* the model's rules are checked (``validate.py``); barrier storage, and buffers that an Opaque statement touches, are
+  refused outright;
+* the trip counts that stand for all trip counts are chosen (``trips.py``); where no finite choice is known to suffice,
+  everything is refused;
+* at each of them the program is unrolled into its happens-before graph (``unroll.py``, ``unrolling.py``), which is
+  checked for deadlocks and overruns (``defects.py``) and closed (``graph.py``). Events whose arrivals cannot be right
+  order nothing, and all is decided again without them: an order is used only if every arrival it rests on is counted
+  for the setting that it is meant for;
+* both conditions of sharing, and races inside each buffer, are tested on every pair of access instances
+  (``conditions.py``);
+* a program of one loop is also decided for all trip counts at once (``single_loop.py``, ``distance*.py``): there a yes
+  needs both answers. Nested loops rest on the choice of trip counts alone;
+* a program that deadlocks at some trip count is refused as a whole: what it would have done is not known.
+
+A yes therefore means: at no trip count does the graph leave a conflict or a clobber. A no carries its smallest witness.
 """
 
 from __future__ import annotations

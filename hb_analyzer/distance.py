@@ -10,6 +10,8 @@ from hb_analyzer.distance_graph import DistanceGraph, LoopAccess
 from hb_analyzer.model import Access, Barrier, Commit, Drain, Event, Program, Trigger, Wait
 from hb_analyzer.single_loop import LOOP, POST, PRE, OutOfClassError, Placed, Segments, single_loop
 
+_NODE_LIMIT = 1000  # shortest paths from every access must stay a matter of milliseconds
+
 
 def distance_graph(program: Program, silent: Collection[str]) -> DistanceGraph:
     """The graph of a single-loop program. ``silent`` events order nothing. Raises OutOfClassError."""
@@ -27,6 +29,8 @@ class _Builder:
 
     def build(self) -> DistanceGraph:
         self._nodes()
+        if len(self.graph.edges) > _NODE_LIMIT:
+            raise OutOfClassError("loops of constant count that are long to lay out")
         for role in self.roles:
             self._program_order(role)
             self._groups(role)

@@ -32,7 +32,8 @@ from hb_analyzer.unrolling import OUTSIDE, AccessInstance, ModelError, TooLargeE
 
 Env = dict[str, int]
 
-NODE_LIMIT = 400_000  # over all trip counts of a program
+NODE_LIMIT = 400_000  # over all trip counts of a program: a second or two
+RUN_LIMIT = 25_000  # at one trip count: the closure of so many nodes takes some 100 MB
 
 
 def compile_expression(expr: IntExpr) -> Callable[[Env], int]:
@@ -134,6 +135,7 @@ class _RoleWalk:
         env, iteration = self.env, self.iteration
         outer = env.get(loop.counter)
         for i in range(self.unroller.value(loop.trip, env)):
+            self.spend()  # iterations without nodes take time too
             env[loop.counter] = i
             self.iteration = (*iteration, i)
             if outermost:
@@ -154,11 +156,14 @@ class _RoleWalk:
     def opaque(self, opaque: Opaque) -> None:
         """Nothing to execute: the buffers and events concerned are refused before any unrolling."""
 
+    def spend(self) -> None:
+        self.unroller.budget -= 1
+        if self.unroller.budget < 0 or len(self.result.preds) > RUN_LIMIT:
+            raise TooLargeError
+
     def append(self, op: Operation, slot: int = 0) -> int:
         """A new node at the end of this role's chain."""
-        self.unroller.budget -= 1
-        if self.unroller.budget < 0:
-            raise TooLargeError
+        self.spend()
         node = self.result.add(op, self.role, self.iteration, slot, self.tile)
         if self.last is not None:
             self.result.preds[node].append(self.last)

@@ -100,3 +100,8 @@ def test_a_barrier_met_in_different_places_is_outside_the_class() -> None:
     meet = Barrier("b", ("r0", "r1"))
     with pytest.raises(OutOfClassError):
         distance_graph(program((loop(meet),), (loop(), meet)), ())
+
+
+def test_long_straight_parts_are_left_to_unrolling() -> None:
+    with pytest.raises(OutOfClassError, match="long to lay out"):
+        distance_graph(program((*(Access("A", "w"),) * 2000, loop())), ())

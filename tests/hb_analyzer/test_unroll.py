@@ -88,3 +88,9 @@ def test_the_node_budget_covers_all_runs() -> None:
     unroller.run({"N": 2})
     with pytest.raises(TooLargeError):
         unroller.run({"N": 12})
+
+
+def test_long_loops_are_given_up() -> None:
+    for body in ((Step("c"),), (Access("A", "w"),)):
+        with pytest.raises(TooLargeError):
+            unroll(program((Loop("i", Const(10**9), body),)), {})
