@@ -30,18 +30,20 @@ class Meeting:
 
     ``together``: they have met since the last statement that reads shared memory (a matrix instruction, a call), so
     memory may be overwritten. ``stored``: the buffers written since they last met; nothing else has happened to them.
+    ``just_met``: no statement stands between their meeting and the next one.
     """
 
     together: bool = False
+    just_met: bool = False
     stored: set[str] = field(default_factory=set)
 
     def met(self) -> None:
-        self.together = True
+        self.together = self.just_met = True
         self.stored.clear()
 
     def unknown(self, written: set[str]) -> None:
         """At the head of a loop or behind a branch that writes ``written``."""
-        self.together = False
+        self.together = self.just_met = False
         self.stored |= written
 
 

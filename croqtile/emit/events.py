@@ -1,18 +1,15 @@
-"""Events: their mbarriers, arrival counts, waits and triggers.
+"""Events: their mbarriers, waits and triggers.
 
-A warpgroup arrives once per warp, so that the setting of an event stands for all its warps; a role of one thread
-arrives once. The count that an mbarrier is initialised with is the sum over the instances that trigger the event.
+An instance of a role arrives once: one thread for its warpgroup, after the four warps have met, so that the setting of
+an event stands for all of them. The count that an mbarrier is initialised with is ``Event.arrivals``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from croqtile import ir
+from croqtile import ir, rewrite
 from croqtile.emit.context import Context, Runs
 from croqtile.emit.errors import refuse
 
-WARPS = 4
 MAX_SLOTS = 32  # bits of the parity variable
 
 # Statements that one thread can execute for its whole warpgroup.
@@ -36,44 +33,6 @@ def _one_thread_is_enough(body: tuple[ir.Stmt, ...]) -> bool:
         if isinstance(statement, ir.If) and not _one_thread_is_enough(statement.then + statement.orelse):
             return False
     return True
-
-
-def arrivals(kernel: ir.Kernel, event: ir.Event) -> int:
-    """Arrivals that complete a phase of the event's mbarriers."""
-    weights: dict[tuple[int, int | None], int] = {}
-    from_block = 0
-    clusterwide = False
-    for trigger, runs, role, instances in _triggers(kernel.body, None):
-        if trigger.event is not event:
-            continue
-        clusterwide = clusterwide or trigger.cluster
-        if role is None:
-            from_block = 1
-        else:
-            weight = 1 if runs is Runs.THREAD else WARPS
-            weights.update({(instance, role.thread): weight for instance in instances})
-    return (sum(weights.values()) + from_block) * (kernel.cluster if clusterwide else 1)
-
-
-Found = tuple[ir.Trigger, Runs, "ir.Role | None", tuple[int, ...]]
-
-
-def _triggers(body: tuple[ir.Stmt, ...], role: ir.Role | None, instances: tuple[int, ...] = ()) -> Iterator[Found]:
-    for statement in body:
-        match statement:
-            case ir.Trigger():
-                yield statement, executor(role) if role else Runs.BLOCK, role, instances
-            case ir.ForEach():
-                yield from _triggers(statement.body, role, instances)
-            case ir.If():
-                yield from _triggers(statement.then + statement.orelse, role, instances)
-            case ir.OnlyWarpgroups():
-                yield from _triggers(statement.body, role, statement.instances)
-            case ir.Roles():
-                for inner in statement.roles:
-                    yield from _triggers(inner.body, inner, inner.instances)
-            case _:
-                pass
 
 
 def waited_events(body: tuple[ir.Stmt, ...]) -> list[ir.Event]:
@@ -122,18 +81,20 @@ def emit_wait(context: Context, wait: ir.Wait) -> None:
 
 
 def _is_clusterwide(kernel: ir.Kernel, event: ir.Event) -> bool:
-    return any(trigger.cluster for trigger, *_ in _triggers(kernel.body, None) if trigger.event is event)
+    triggers = (node for node in rewrite.statements(kernel.body) if isinstance(node, ir.Trigger))
+    return any(trigger.cluster for trigger in triggers if trigger.event is event)
 
 
 def emit_trigger(context: Context, trigger: ir.Trigger) -> None:
-    """An arrival: by the thread, by one lane of each warp of the warpgroup, or by one thread after all of the CTA."""
+    """An arrival: by the thread, or by one thread after all of the warpgroup (or of the CTA) have got here."""
     address = slot_address(context, trigger.event, trigger.slot)
     suffix = "_cluster" if trigger.cluster else ""
     count = f", {context.plan.kernel.cluster}" if trigger.cluster else ""
+    arrive = f"mbarrier_arrive{suffix}({address}{count});"
     if context.runs is Runs.THREAD:
-        context.out.line(f"mbarrier_arrive{suffix}({address}{count});")
-    elif context.runs is Runs.WARPGROUP:
-        context.out.line(f"warp_arrive{suffix}({address}{count});")
-    else:
+        context.out.line(arrive)
+        return
+    if not context.meeting.just_met:
         context.meet()
-        context.out.line(f"if (threadIdx.x == 0) mbarrier_arrive{suffix}({address}{count});")
+    thread = context.names.thread if context.runs is Runs.WARPGROUP else "threadIdx.x"
+    context.out.line(f"if ({thread} == 0) {arrive}")

@@ -161,14 +161,10 @@ def emit_commit(context: Context) -> None:
     context.flight.commit()
 
 
-def emit_wait(context: Context, wait: ir.MmaWait, computed: bool = False) -> None:
-    """After the wait, results may be read: tell the compiler so, lest it moves a read up past the wait.
-
-    ``computed``: the role has computed on fragments since it issued the group. That work stands before the wait to run
-    beside the matrix unit, and must stay there.
-    """
-    if computed:
-        context.out.line("end_scheduling_region();")
+def emit_wait(context: Context, wait: ir.MmaWait) -> None:
+    """After the wait, results may be read: tell the compiler so, lest it moves a read up past the wait. A warp waits
+    for its own part of the instructions only."""
+    context.meeting.together = False
     context.out.line(f"wgmma_wait<{wait.pending}>();")
     for fragment in context.flight.wait(wait.pending):
         for array in fragments.each_half(fragment):

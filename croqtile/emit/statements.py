@@ -26,12 +26,15 @@ class Statements:
     def emit(self, context: Context, body: tuple[ir.Stmt, ...], last: bool) -> None:
         """``last``: nothing follows ``body`` before the role (or the kernel) ends."""
         position = 0
+        context.meeting.just_met = False
         while position < len(body):
             taken = self._grouped(context, body, position, last)
             if not taken:
                 self._one(context, body, position, last and position == len(body) - 1)
                 taken = 1
             position += taken
+            if not isinstance(body[position - 1], (ir.Trigger, ir.SyncWarpgroups, ir.SyncCta)):
+                context.meeting.just_met = False
 
     def _grouped(self, context: Context, body: tuple[ir.Stmt, ...], position: int, last: bool) -> int:
         """Statements that are emitted together; the number of them, or 0."""
@@ -97,7 +100,7 @@ class Statements:
             case ir.MmaCommit():
                 mma.emit_commit(context)
             case ir.MmaWait():
-                mma.emit_wait(context, statement, _computed_since_commit(body[:position]))
+                mma.emit_wait(context, statement)
             case ir.MmaStore():
                 mma.emit_store(context, statement)
             case ir.SyncWarpgroups():
@@ -192,16 +195,6 @@ def _starts_next_mma(context: Context, fill: ir.AccFill, following: tuple[ir.Stm
             return True
         if fill.fragment in rewrite.nodes(statement):
             return False
-    return False
-
-
-def _computed_since_commit(before: tuple[ir.Stmt, ...]) -> bool:
-    """Has the role computed on fragments since it closed the last group of matrix instructions?"""
-    for statement in reversed(before):
-        if isinstance(statement, ir.MmaCommit):
-            return False
-        if isinstance(statement, (ir.FragApply, ir.FragReduce)):
-            return True
     return False
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from croqtile import ir, smem
 from croqtile.emit.context import Context
-from croqtile.emit.events import arrivals
 
 
 def emit_storage(context: Context) -> None:
@@ -50,18 +49,17 @@ def _description(buffer: ir.SharedBuffer) -> str:
 def emit_initialisation(context: Context) -> None:
     """By one thread, before any role starts."""
     plan, out = context.plan, context.out
-    used = [(event, arrivals(plan.kernel, event)) for event in plan.kernel.events]
     with out.block("if (threadIdx.x == 0)"):
         for tensor_map in plan.maps:
             out.line(f"prefetch_map({tensor_map.name});")
-        for event, count in used:
+        for event in plan.kernel.events:
             name = context.names.events[event.name]
-            count = max(count, 1)  # an event that nobody triggers is never set; 0 is no legal count
+            count = max(event.arrivals, 1)  # an event that nobody triggers is never set; 0 is no legal count
             if event.slots == 1:
                 out.line(f"mbarrier_init({name}, {count});")
             else:
                 out.line(f"for (int s_ = 0; s_ < {event.slots}; ++s_) mbarrier_init({name} + 8 * s_, {count});")
-        if used:
+        if plan.kernel.events:
             out.line("mbarrier_init_fence();")
     if plan.kernel.cluster > 1:
         out.line("cluster_arrive();")

@@ -73,8 +73,8 @@ def announce_multicasts(context: Context, branch: ir.If) -> None:
 
 
 def _elected(context: Context) -> str:
-    """The thread that acts for all that execute the statement. It makes its warp's arrivals too, so that the bytes it
-    announces are never later than the last arrival of their phase."""
+    """The thread that acts for all that execute the statement. It makes the arrivals too, so that the bytes it
+    announces are never later than the arrival that ends their phase."""
     return "threadIdx.x == 0" if context.runs is Runs.BLOCK else f"{context.names.thread} == 0"
 
 

@@ -13,26 +13,30 @@ from croqtile import diagnostics as diag
 from croqtile import fold, ir, rewrite
 
 _Values = frozenset[int]
+_Source = tuple[int | None, int | None]  # who triggers: the warpgroup, and its thread in a role of one thread
+_BLOCK: _Source = (None, None)  # the whole CTA, in a statement at block level
 
 
 def count(kernel: ir.Kernel, problems: list[diag.Diagnostic]) -> ir.Kernel:
     """The kernel with ``arrivals`` set on its events."""
     definitions = {s.symbol: s.value for s in rewrite.statements(kernel.body) if isinstance(s, ir.Let)}
-    triggers: dict[ir.Event, list[tuple[int, ir.Trigger]]] = {event: [] for event in kernel.events}
+    triggers: dict[ir.Event, list[tuple[_Source, ir.Trigger]]] = {event: [] for event in kernel.events}
     for role in rewrite.roles(kernel):
         for instance in role.instances:
             for trigger in reached(role.body, kernel.warpgroup, instance):
-                triggers[trigger.event].append((instance, trigger))
+                triggers[trigger.event].append(((instance, role.thread), trigger))
+    for trigger in reached(kernel.body, kernel.warpgroup, None):
+        triggers[trigger.event].append((_BLOCK, trigger))
     completed: dict[object, object] = {}
     for event, made in triggers.items():
         problems += _mixed(event, made)
         per_slot: list[int] = []
         for slot in range(event.slots):
             arriving = {}
-            for instance, trigger in made:
-                values = _Slots({kernel.warpgroup: instance}, definitions, event.slots).of(trigger.slot)
-                if slot in values:
-                    arriving[instance] = kernel.cluster if trigger.cluster else 1
+            for source, trigger in made:
+                known = {} if source[0] is None else {kernel.warpgroup: source[0]}
+                if slot in _Slots(known, definitions, event.slots).of(trigger.slot):
+                    arriving[source] = kernel.cluster if trigger.cluster else 1
             per_slot.append(sum(arriving.values()))
         counts = sorted({number for number in per_slot if number})
         if len(counts) > 1:
@@ -41,18 +45,18 @@ def count(kernel: ir.Kernel, problems: list[diag.Diagnostic]) -> ir.Kernel:
     return rewrite.replace(kernel, completed)
 
 
-def _mixed(event: ir.Event, made: list[tuple[int, ir.Trigger]]) -> list[diag.Diagnostic]:
+def _mixed(event: ir.Event, made: list[tuple[_Source, ir.Trigger]]) -> list[diag.Diagnostic]:
     """A warpgroup whose triggers count differently would need a different number of arrivals per setting."""
-    for instance, trigger in made:
-        others = [other for number, other in made if number == instance and not other.cluster]
+    for source, trigger in made:
+        others = [other for who, other in made if who == source and not other.cluster]
         if trigger.cluster and others:
             note = diag.Note(others[0].span, "it counts in this CTA only here")
             return [diag.MixedTriggers(trigger.span, event.name, notes=(note,))]
     return []
 
 
-def reached(body: Iterable[ir.Stmt], warpgroup: ir.Symbol, instance: int) -> Iterator[ir.Trigger]:
-    """The triggers that warpgroup ``instance`` can come to."""
+def reached(body: Iterable[ir.Stmt], warpgroup: ir.Symbol, instance: int | None) -> Iterator[ir.Trigger]:
+    """The triggers that warpgroup ``instance`` (None: the CTA, outside roles) can come to."""
     for statement in body:
         if isinstance(statement, ir.Trigger):
             yield statement
@@ -62,7 +66,7 @@ def reached(body: Iterable[ir.Stmt], warpgroup: ir.Symbol, instance: int) -> Ite
             if instance in statement.instances:
                 yield from reached(statement.body, warpgroup, instance)
         elif isinstance(statement, ir.If):
-            taken = fold.evaluate(statement.condition, {warpgroup: instance})
+            taken = fold.evaluate(statement.condition, {} if instance is None else {warpgroup: instance})
             for side, skipped in ((statement.then, taken == 0), (statement.orelse, taken not in (None, 0))):
                 if not skipped:
                     yield from reached(side, warpgroup, instance)

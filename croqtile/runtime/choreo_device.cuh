@@ -71,17 +71,6 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t barrier, int ct
   }
 }
 
-// One arrival per warp, once its 32 threads have got here. By whole warps.
-__device__ __forceinline__ void warp_arrive(uint32_t barrier) {
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
-__device__ __forceinline__ void warp_arrive_cluster(uint32_t barrier, int ctas) {
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) mbarrier_arrive_cluster(barrier, ctas);
-}
-
 // Adds bytes to what the current phase waits for, without arriving.
 __device__ __forceinline__ void mbarrier_expect_bytes(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -314,12 +303,6 @@ __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_grou
 template <int Pending>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
-}
-
-// ptxas moves a wait for matrix instructions up past arithmetic that does not need it, and the arithmetic no longer runs
-// beside them. It moves nothing across a branch, so here is one that is never taken but that it cannot decide.
-__device__ __forceinline__ void end_scheduling_region() {
-  if (blockDim.x == 1) asm volatile("nanosleep.u32 1;");
 }
 
 // Keeps the compiler from moving reads of these accumulators up past the wait for them. No instruction comes of it.

@@ -44,7 +44,9 @@ def test_running_counts_are_divided(tmp_path: Path) -> None:
 
 def test_short_constant_loops_unroll(tmp_path: Path) -> None:
     text = device(tmp_path, tile.GEMM)
-    assert "#pragma unroll\n    for (int s = 0; s < 4; ++s) {  // line 18\n      warp_arrive(empty + 8 * s);" in text
+    assert (
+        "#pragma unroll\n    for (int s = 0; s < 4; ++s) {  // line 18\n      named_barrier_sync(1 + p, 128);" in text
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -80,7 +82,7 @@ def test_a_warpgroup_copies_once(tmp_path: Path) -> None:
     copy = text.index("tma_load(")
     assert text.rindex("named_barrier_sync(1 + p, 128);", 0, copy) < text.rindex("if (thread_ == 0) {", 0, copy)
     assert "mbarrier_expect_bytes(full, 5120);" in text
-    assert "warp_arrive(full);" in text
+    assert "if (thread_ == 0) mbarrier_arrive(full);" in text
 
 
 def test_stores_out_meet_before_and_after(tmp_path: Path) -> None:

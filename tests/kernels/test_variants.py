@@ -45,6 +45,8 @@ def code(name: str) -> list[str]:
                 "+#define MATMUL_TILE_M 192",
                 "-#define MATMUL_STAGES 3",
                 "+#define MATMUL_STAGES 2",
+                "-parallel {bm, bn} by [cdiv(M, MATMUL_TILE_M), cdiv(N, MATMUL_TILE_N)] : block {",
+                "+parallel {bn, bm} by [cdiv(N, MATMUL_TILE_N), cdiv(M, MATMUL_TILE_M)] : block {",
                 "-sync.wg 1, 2;",
                 "+sync.wg 1, 2, 3;",
             ],
