@@ -21,7 +21,7 @@ _HELP = {
     "fresh": "measure again what an earlier run has measured",
     "results": "folder of the results (default: results/)",
     "gpu": "GPU to use (default: $GPU, else 0)",
-    "only": "rows of this group only (table2: xcomp, cutlass)",
+    "only": "rows of this group only (table2: xcomp, cutlass, tawa)",
     "show_race": "table2: also run the unions that the engine refuses, and count what is wrong",
     "cuda": "CUDA minors that `registers` compares, e.g. 13.0,13.1",
 }

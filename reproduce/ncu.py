@@ -56,7 +56,14 @@ def profile(context: Context, program: Program, arguments: Sequence[str], *, key
 
 
 def profile_launch(context: Context, argv: Sequence[str | Path], kernel: str, *, key: str, **env: str) -> Profile:
-    """Profiles the first launch of a kernel whose name contains ``kernel``.
+    """Profiles the first launch of a kernel whose name contains ``kernel``; errors as :func:`profile_launches`."""
+    return profile_launches(context, argv, kernel, 1, key=key, **env)[0]
+
+
+def profile_launches(
+    context: Context, argv: Sequence[str | Path], kernel: str, count: int, *, key: str, **env: str
+) -> list[Profile]:
+    """Profiles the first ``count`` launches of kernels whose names match the regular expression ``kernel``.
 
     The clocks are left alone: no claim here depends on them. Raises NotMeasuredError if ncu may not profile here,
     NoRunError if it fails otherwise.
@@ -68,7 +75,14 @@ def profile_launch(context: Context, argv: Sequence[str | Path], kernel: str, *,
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)  # a launch of an earlier run must not be taken for this one's
     command: list[str | Path] = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    command += ["--kernel-name", f"regex:{kernel}", "--launch-count", "1", "--metrics", ",".join(METRICS.values())]
+    command += [
+        "--kernel-name",
+        f"regex:{kernel}",
+        "--launch-count",
+        str(count),
+        "--metrics",
+        ",".join(METRICS.values()),
+    ]
     command += ["--log-file", log, "--force-overwrite", *argv]
     finished = context.run(command, timeout_s=LIMIT_S, log=key, **env)
     text = finished.output + (log.read_text() if log.exists() else "")
@@ -79,11 +93,16 @@ def profile_launch(context: Context, argv: Sequence[str | Path], kernel: str, *,
     errors = [line.removeprefix("==ERROR==").strip() for line in text.splitlines() if line.startswith("==ERROR==")]
     if errors or not finished.ok:
         raise NoRunError(f"ncu: {errors[0] if errors else finished.last_line()}")
-    return read(text, kernel)
+    return read_all(text, kernel)
 
 
 def read(text: str, kernel: str = "__choreo_device_") -> Profile:
-    """The profile in ncu's output: raw page, one row of names, one of units, one per launch.
+    """The profile of the first launch in ncu's output; errors as :func:`read_all`."""
+    return read_all(text, kernel)[0]
+
+
+def read_all(text: str, kernel: str = "__choreo_device_") -> list[Profile]:
+    """The profiles in ncu's output: raw page, one row of names, one of units, one per launch.
 
     Raises NoRunError if there is none or a metric is missing.
     """
@@ -94,7 +113,10 @@ def read(text: str, kernel: str = "__choreo_device_") -> Profile:
     rows = list(csv.DictReader(io.StringIO("\n".join(lines[start:]))))
     if len(rows) < 2:
         raise NoRunError("ncu wrote no row for the launch")
-    launch = rows[1]  # rows[0] has the units; --print-units base makes them bytes and %
+    return [_profile(launch) for launch in rows[1:]]  # rows[0] has the units; --print-units base: bytes and %
+
+
+def _profile(launch: dict[str, str]) -> Profile:
     values = {}
     for name, metric in METRICS.items():
         try:

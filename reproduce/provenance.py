@@ -16,7 +16,15 @@ from reproduce.choreo import Choreo
 from reproduce.machine import Machine
 
 # What a measurement depends on: the tools, the kernels, and how the steps measure.
-_INPUTS = ("croqtile", "hb_analyzer", "kernels", "reproduce/steps", "reproduce/cutlass")
+_INPUTS = (
+    "croqtile",
+    "hb_analyzer",
+    "kernels",
+    "reproduce/steps",
+    "reproduce/cutlass",
+    "reproduce/tawa",
+    "triton_overlap",
+)
 _SUFFIXES = {".py", ".lark", ".json", ".co", ".cu", ".h", ".hpp", ".cuh", ".yaml"}
 
 

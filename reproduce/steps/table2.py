@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reproduce.machine import Need
 from reproduce.results import Record
 from reproduce.step import Context, Measurement, Step
-from reproduce.steps import table2_cutlass, table2_cutlass_tables, table2_xcomp
+from reproduce.steps import table2_cutlass, table2_cutlass_tables, table2_tawa, table2_tawa_tables, table2_xcomp
 from reproduce.tables import Table
 
 
@@ -23,6 +23,7 @@ class Group:
 GROUPS = {
     "xcomp": Group(table2_xcomp.measurements, table2_xcomp.tables),
     "cutlass": Group(table2_cutlass.measurements, table2_cutlass_tables.tables),
+    "tawa": Group(table2_tawa.measurements, table2_tawa_tables.tables),
 }
 
 
