@@ -34,8 +34,8 @@ def overlap(kernel: Kernel | None = None, *, remedy: str = "drop", on_refusal: s
         raise ValueError(f"on_refusal is {on_refusal!r}; it is 'raise' or 'stock'")
     compiler = partial(compile_overlapped, settings=Settings(remedy=remedy), on_refusal=on_refusal)
     if kernel is None:
-        return partial(_install, compiler=compiler)
-    return _install(kernel, compiler=compiler)
+        return partial(install, compiler=compiler)
+    return install(kernel, compiler=compiler)
 
 
 def repair(kernel: Kernel | None = None, *, remedy: str = "drop", on_refusal: str = "raise") -> Any:
@@ -43,8 +43,8 @@ def repair(kernel: Kernel | None = None, *, remedy: str = "drop", on_refusal: st
     settings = Settings(overlap=False, remedy=remedy)
     compiler = partial(compile_overlapped, settings=settings, on_refusal=on_refusal)
     if kernel is None:
-        return partial(_install, compiler=compiler)
-    return _install(kernel, compiler=compiler)
+        return partial(install, compiler=compiler)
+    return install(kernel, compiler=compiler)
 
 
 def compile_overlapped(
@@ -92,7 +92,8 @@ def plan_of(compiled: Any) -> Plan | None:
     return plan
 
 
-def _install(kernel: Kernel, compiler: Callable[..., Any]) -> Kernel:
+def install(kernel: Kernel, compiler: Callable[..., Any]) -> Kernel:
+    """Makes ``kernel`` compile with ``compiler`` (the signature of ``triton.compile``). Raises TypeError."""
     from triton.runtime.jit import JITFunction
 
     if not isinstance(kernel, JITFunction):

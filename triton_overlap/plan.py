@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from hb_analyzer import analyse, explain_pair
 from hb_analyzer.model import Program
-from hb_analyzer.report import Verdict
+from hb_analyzer.report import Report, Verdict
 from triton_overlap import guard, overlay, placeholders, ttgir
 from triton_overlap.allocation import Layout, Violation, read_layout
 from triton_overlap.edits import Edits
@@ -22,12 +23,21 @@ DROP, INVALIDATE, KEEP = "drop", "invalidate", "keep"
 
 @dataclass(frozen=True)
 class Settings:
-    """``overlap``: lay staging tiles over rings. ``remedy``: what happens to placeholder mbarriers. ``guard``: False
-    leaves out the guard of persistent kernels, against the engine's verdict, to show what it is for."""
+    """``overlap``: lay staging tiles over rings. ``remedy``: what happens to placeholder mbarriers ("keep": nothing,
+    so that most kernels are refused).
+
+    ``guard=False`` leaves out the guard of persistent kernels, against the engine's verdict; ``checked=False`` accepts
+    data over mbarriers. Both are there to show what goes wrong then.
+    """
 
     overlap: bool = True
     remedy: str = DROP
     guard: bool = True
+    checked: bool = True
+
+    def __post_init__(self) -> None:
+        if self.remedy not in (DROP, INVALIDATE, KEEP):
+            raise ValueError(f"remedy is {self.remedy!r}; it is {DROP!r}, {INVALIDATE!r} or {KEEP!r}")
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,8 @@ class Plan:
 
     @property
     def unsafe(self) -> bool:
-        """Whether an overlap was made against the engine's verdict."""
-        return any(not each.proved for each in self.laid)
+        """Whether an overlap was made against the engine's verdict, or data lies over mbarriers."""
+        return any(not each.proved for each in self.laid) or bool(self.final.violations())
 
     @property
     def stock_violations(self) -> tuple[Violation, ...]:
@@ -90,7 +100,7 @@ def make_plan(text: str, settings: Settings | None = None) -> Plan:
     _remedy(plan, settings.remedy)
     plan.final = read_layout(ttgir.allocate(plan.text))
     violations = plan.final.violations()
-    if violations and settings.remedy != KEEP:
+    if violations and settings.checked:
         raise RefusedError(f"data over mbarriers: {violations[0]}")
     if settings.overlap and not plan.laid:
         raise _nothing(plan)
@@ -186,7 +196,13 @@ def decide(translation: Translation, pair: Overlay, wide: bool = False) -> Verdi
     roles and their events)."""
     a, b = buffer_name(pair.staging), buffer_name(pair.ring)
     part = (slice_roles if wide else slice_neighbourhood)(translation.program, a, b)
-    return analyse(part).verdict(a, b)
+    return _analyse(part).verdict(a, b)
+
+
+@lru_cache(maxsize=256)
+def _analyse(program: Program) -> Report:
+    """Rewrites with other settings ask the same questions."""
+    return analyse(program)
 
 
 def explain(translation: Translation, pair: Overlay) -> Verdict:
@@ -198,7 +214,7 @@ def explain(translation: Translation, pair: Overlay) -> Verdict:
 
 def _check_races(plan: Plan, rings: list[int]) -> None:
     """What was decided about two buffers must hold for the one that the rewrite made of them."""
-    if plan.unsafe:
+    if any(not each.proved for each in plan.laid):
         return
     translation = translate(plan.text)
     for ring in rings:

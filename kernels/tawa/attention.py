@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["heads"])
 def attention(
     q_ptr,
     k_ptr,
