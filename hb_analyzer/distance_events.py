@@ -111,8 +111,8 @@ class _Family:
         if len(triggers) == 1 and not copies:
             return triggers[0].node
         node = self.graph.add()
-        for use in (*triggers, *copies):
-            self.graph.connect(use.node, node)
+        for trigger in triggers:
+            self.graph.connect(trigger.node, node)
         for copy in copies:
             assert copy.access is not None
             self.graph.connect(self.graph.end_of(copy.access), node)
@@ -174,7 +174,6 @@ class _Family:
                 graph.connect(trigger, node)
         for copy, distance in copies:
             assert copy.access is not None
-            graph.connect(copy.node, node, distance)
             graph.connect(graph.end_of(copy.access), node, distance)
         return RingSetting(self.event.name, self.slots, node, triggers, [(copy.node, d) for copy, d in copies])
 

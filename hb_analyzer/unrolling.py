@@ -141,10 +141,9 @@ class Unrolling:
             if len(nodes) == 1 and not copies:
                 node = nodes[0]
             else:
-                begins = [self.accesses[a].begin for a in copies]
-                tile = max(self.tiles[p] for p in (*nodes, *begins))
+                tile = max(self.tiles[p] for p in nodes)
                 node = self.add(self.ops[nodes[-1]], self.roles[nodes[-1]], self.iterations[nodes[-1]], key[1], tile)
-                self.preds[node] += [*nodes, *begins]
+                self.preds[node] += nodes  # which follow the copies in program order
             setting = Setting(key[0], key[1], k + event.initial, node, nodes, copies)
             if node != nodes[0]:
                 self.ops[node] = setting

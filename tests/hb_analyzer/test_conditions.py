@@ -79,6 +79,11 @@ def test_a_rewritten_value_is_not_lost() -> None:
     assert kinds((w("A"), w("B"), w("A", 1), r("A"))) == {("A", "B"): "clobber"}, "another slot does not restore it"
 
 
+def test_a_write_after_the_read_restores_nothing() -> None:
+    assert kinds((w("A"), w("B"), r("A"), w("A"))) == {("A", "B"): "clobber"}
+    assert kinds((w("A"), w("A"), w("B"), r("A"))) == {("A", "B"): "clobber"}
+
+
 def test_a_value_never_written_before_is_not_lost() -> None:
     assert kinds((w("B"), r("B"), w("A"), r("A"))) == {}
     assert kinds((w("B"), r("B"), r("A"))) == {}
