@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         step = commands.add_parser(name, help=text, description=text, epilog=EPILOG)
         step.add_argument("--fresh", action="store_true", help="measure again what an earlier run has measured")
         step.add_argument(
-            "--only", action="append", default=[], metavar="GROUP", help="rows of this group (table2: xcomp, cutlass, tawa)"
+            "--only", action="append", default=[], metavar="GROUP", help="rows of this group (xcomp, cutlass, tawa)"
         )
         step.add_argument("--gpu", metavar="N", help="GPU to use (default: $GPU, else 0)")
         step.add_argument("--cuda", default="", metavar="13.0,…", help="CUDA minors that `registers` compares")

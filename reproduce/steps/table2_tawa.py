@@ -1,7 +1,7 @@
 """Table 2, the Tawa rows: warp-specialized Triton kernels, stock and with the overlap of ``triton_overlap``.
 
-Bytes are what Triton's allocator gives and need Triton only: no GPU, no torch. On a GPU every kernel is checked in every
-mode that can launch, 100 launches each, and timed; Nsight Compute confirms the bytes.
+Bytes are what Triton's allocator gives and need Triton only: no GPU, no torch. On a GPU every kernel is checked in
+every mode that can launch, 100 launches each, and timed; Nsight Compute confirms the bytes.
 """
 
 from __future__ import annotations
