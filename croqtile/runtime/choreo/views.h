@@ -3,11 +3,13 @@
 #ifndef CHOREO_VIEWS_H
 #define CHOREO_VIEWS_H
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -94,6 +96,22 @@ class random_source {
   std::uint64_t state_;
 };
 
+// Calls work(block, first, last) for every block of 2²⁰ elements, on all cores: filling gigabytes takes seconds otherwise.
+template <typename Work>
+void for_each_block(std::size_t count, Work work) {
+  constexpr std::size_t size = std::size_t{1} << 20;
+  const std::size_t blocks = (count + size - 1) / size;
+  std::atomic<std::size_t> next{0};
+  const auto worker = [&] {
+    for (std::size_t block; (block = next++) < blocks;) work(block, block * size, std::min(count, (block + 1) * size));
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < std::min<std::size_t>(blocks, std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back(worker);
+  worker();
+  for (std::thread& thread : threads) thread.join();
+}
+
 // Every filled tensor has a seed of its own, in the order of the calls: lhs and rhs differ, two runs do not.
 inline std::uint64_t next_seed() {
   static std::atomic<std::uint64_t> calls{0};
@@ -129,8 +147,11 @@ class spanned_data {
   // Uniform over [lo, hi): integers for integer elements, else reals (rounded to the element type, never to hi).
   void fill_random(double lo, double hi) {
     choreo_assert(lo < hi, "fill_random: the range [lo, hi) is empty");
-    detail::random_source random(detail::next_seed());
-    for (T& element : elements_) element = draw(random, lo, hi);
+    const std::uint64_t seed = detail::next_seed();
+    detail::for_each_block(elements_.size(), [&](std::size_t block, std::size_t first, std::size_t last) {
+      detail::random_source random(seed ^ (block << 32));
+      for (std::size_t i = first; i < last; ++i) elements_[i] = draw(random, lo, hi);
+    });
   }
 
  private:
