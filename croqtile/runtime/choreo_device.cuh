@@ -404,6 +404,19 @@ __device__ __forceinline__ void copy_registers(T (&target)[N], const T (&source)
   for (int i = 0; i < N; ++i) target[i] = source[i];
 }
 
+// Registers that hold pairs, as registers of one f32 each.
+template <int N>
+__device__ __forceinline__ void widen_f16(float (&wide)[2 * N], const uint32_t (&pairs)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) wide[2 * i] = f16_low(pairs[i]), wide[2 * i + 1] = f16_high(pairs[i]);
+}
+
+template <int N>
+__device__ __forceinline__ void widen_bf16(float (&wide)[2 * N], const uint32_t (&pairs)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) wide[2 * i] = bf16_low(pairs[i]), wide[2 * i + 1] = bf16_high(pairs[i]);
+}
+
 // Over the four threads that hold a row.
 __device__ __forceinline__ float quad_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
@@ -485,7 +498,8 @@ __device__ __forceinline__ void store_pairs(uint32_t tile, int row, int column, 
     stmatrix(tile + Layout::chunk(lane_row, lane_chunk + 2 * g), pairs[4 * g], pairs[4 * g + 1], pairs[4 * g + 2],
              pairs[4 * g + 3]);
   }
-  if constexpr (N % 4 == 2) stmatrix(tile + Layout::chunk(lane_row, column / 16 + N / 2), pairs[N - 2], pairs[N - 1]);
+  if constexpr (N % 4 == 2)
+    stmatrix(tile + Layout::chunk(lane_row, column / 16 + N / 2 - 1), pairs[N - 2], pairs[N - 1]);
 }
 
 template <class Layout, int N>
