@@ -9,6 +9,7 @@ registers h = 0, 1 in each half.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import get_args
 
@@ -18,6 +19,7 @@ from croqtile.emit.errors import refuse
 
 _PACK = {ir.Elem.F16: "pack_f16", ir.Elem.BF16: "pack_bf16"}
 _UNPACK = {ir.Elem.F16: ("f16_low", "f16_high"), ir.Elem.BF16: ("bf16_low", "bf16_high")}
+_WIDEN = {ir.Elem.F16: "widen_f16", ir.Elem.BF16: "widen_bf16"}
 _REGISTER = "r_"  # loop variable over a fragment's registers
 _HALF = "half_"  # loop variable over the 64-row halves
 
@@ -73,6 +75,19 @@ def each_half(fragment: ir.Fragment) -> list[str]:
     if halves(fragment) == 1:
         return [fragment.cname]
     return [f"{fragment.cname}[{half}]" for half in range(halves(fragment))]
+
+
+@contextmanager
+def as_stored(context: Context, fragment: ir.Fragment, array: str, element: ir.Elem) -> Iterator[str]:
+    """The registers of one half of ``fragment`` as ``mma.store`` to ``element`` takes them: pairs of that very type, or
+    one f32 per register."""
+    if not is_packed(fragment) or fragment.elem is element:
+        yield array
+        return
+    with context.out.block("", note=f"{fragment.elem.spelling} → {element.spelling}"):
+        context.out.line(f"float wide_[{2 * registers(fragment)}];")
+        context.out.line(f"{_WIDEN[fragment.elem]}(wide_, {array});")
+        yield "wide_"
 
 
 def emit_copy(context: Context, copy: ir.FragCopy) -> None:

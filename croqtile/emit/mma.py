@@ -186,7 +186,7 @@ def emit_store(context: Context, store: ir.MmaStore) -> None:
             f"{fragment.name} is {fragment.rows} × {fragment.cols} elements, the tile {shared.rows} × {shared.columns}",
         )
     element = shared.buffer.elem
-    if element not in _STORE or (fragments.is_packed(fragment) and element is not fragment.elem):
+    if element not in _STORE:
         refuse(store.span, f"a fragment of {fragment.elem.spelling} cannot be stored as {element.spelling}")
     if shared.pitch % 16:
         refuse(
@@ -201,6 +201,7 @@ def emit_store(context: Context, store: ir.MmaStore) -> None:
     column = context.expression(fold.binary("*", shared.column, ir.IntLit(shared.elem_bytes)))
     for half, array in enumerate(fragments.each_half(fragment)):
         row = context.expression(fold.binary("+", shared.row, ir.IntLit(64 * half)))
-        context.out.call(f"{_STORE[element]}<{layout}>", [address, row, column, array])
+        with fragments.as_stored(context, fragment, array, element) as registers:
+            context.out.call(f"{_STORE[element]}<{layout}>", [address, row, column, registers])
     context.out.line("fence_proxy_async();")
     context.meeting.stored.add(shared.buffer.name)

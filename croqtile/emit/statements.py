@@ -187,7 +187,7 @@ def _join(context: Context, body: tuple[ir.Stmt, ...], before: Flight, after: Fl
 def _starts_next_mma(context: Context, fill: ir.AccFill, following: tuple[ir.Stmt, ...]) -> bool:
     """Is the next use of the accumulator, in the same statement list, an ``mma`` onto it? Then that one's first
     instruction ignores the old contents (scale-d 0), and nothing has to be filled with zeros."""
-    if not (isinstance(fill.value, ir.FloatLit) and float(fill.value.text.rstrip("fF")) == 0.0):
+    if not (isinstance(fill.value, ir.FloatLit) and _is_zero(fill.value.text)):
         return False
     for statement in following:
         if isinstance(statement, ir.Mma) and statement.accumulator is fill.fragment:
@@ -196,6 +196,10 @@ def _starts_next_mma(context: Context, fill: ir.AccFill, following: tuple[ir.Stm
         if fill.fragment in rewrite.nodes(statement):
             return False
     return False
+
+
+def _is_zero(literal: str) -> bool:
+    return not literal.endswith("inf") and float(literal.rstrip("fF")) == 0.0
 
 
 def fragments_of(body: tuple[ir.Stmt, ...]) -> list[ir.Fragment]:

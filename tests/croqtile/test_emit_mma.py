@@ -109,6 +109,11 @@ def test_fill_before_a_loop_zeroes_registers(tmp_path: Path) -> None:
     assert "_ss(acc, a_ + 2 * step_, b_ + 2 * step_, 1);" in text
 
 
+def test_fill_with_infinity(tmp_path: Path) -> None:
+    text = device(tmp_path, tile.edited(tile.GEMM, [("mma.fill.f16 0.0f", "mma.fill.f16 -inf")]))
+    assert "fill_registers(acc, pack_f16(-INFINITY, -INFINITY));" in text
+
+
 def test_results_are_read_after_the_wait_only(tmp_path: Path) -> None:
     """Once a group is complete the compiler is told that its registers have changed; never while others still run."""
     text = device(tmp_path, tile.SOFTMAX)
@@ -168,6 +173,14 @@ def test_stores_of_two_halves_meet_once(inside: Context) -> None:
     assert text.count("named_barrier_sync") == 1
     assert "store_f16<TileLayout<128, 128, 16384>>(out, 0, 0, acc[0]);" in text
     assert "store_f16<TileLayout<128, 128, 16384>>(out, 64, 0, acc[1]);" in text
+
+
+def test_an_f16_accumulator_is_converted_to_the_tile(inside: Context) -> None:
+    wide = ir.SharedBuffer("out", Elem.F32, (64, 64), 1, False, span(), 128)
+    mma.emit_store(inside, ir.MmaStore(accumulator(64, 64, Elem.F16), view(wide), span()))
+    text = emitted(inside)
+    assert "float wide_[32];" in text
+    assert text.index("widen_f16(wide_, acc);") < text.index("store_f32<TileLayout<128, 128, 8192>>(out, 0, 0, wide_);")
 
 
 def test_stores_to_different_buffers_are_kept_apart(inside: Context) -> None:
