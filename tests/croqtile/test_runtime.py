@@ -96,6 +96,14 @@ int main(int argc, char** argv) {
     none.warmup = 1, none.repeat = 0;
     calls = 0;
     std::cout << choreo::timing([] { ++calls; }, none) << " " << calls << "\n";
+  } else if (what == "settings") {
+    const std::size_t samples = 9;
+    const double tolerance = 0.25;
+    const choreo::TimerOption by_name{.warmup = 2, .repeat = samples}, repeat_only{.repeat = 7}, in_order{1u, samples};
+    const choreo::SampledVerifierConfig all{argc, tolerance, 1}, one{samples}, named{.base_tol = tolerance};
+    std::cout << by_name.warmup << " " << by_name.repeat << " " << repeat_only.warmup << " " << repeat_only.repeat << " "
+              << in_order.warmup + in_order.repeat << " " << all.num_samples << " " << all.base_tol * 2 << " "
+              << all.rel_tol << " " << one.num_samples << " " << one.rel_tol << " " << named.base_tol << "\n";
   } else if (what == "stride") {
     int bad = 0;
     for (std::size_t total = 1; total < 400; ++total)
@@ -197,6 +205,10 @@ def test_timing(program: Path) -> None:
     record, wait = "record (nil)", "wait for event"
     calls = ["call"] * 3 + [record] + ["call"] * 4 + [record, wait, "3"]
     assert done.stdout.splitlines() == [*calls, record, record, wait, "0 1"]
+
+
+def test_settings_take_any_number_in_order_or_by_name(program: Path) -> None:
+    assert run(program, "settings").stdout == "2 9 10 7 10 2 0.5 1 9 0.05 0.25\n"
 
 
 def test_timing_reports_errors(program: Path) -> None:

@@ -5,16 +5,14 @@
 #include <cuda_runtime.h>
 
 #include "errors.h"
+#include "setting.h"
 
 namespace choreo {
 
+// Brace-initialised in order or by name: TimerOption{10, 100}, TimerOption{.repeat = 500}.
 struct TimerOption {
-  int warmup = 10;
-  int repeat = 100;
-
-  TimerOption() = default;
-  template <typename W, typename R>
-  TimerOption(W warmup, R repeat) : warmup(static_cast<int>(warmup)), repeat(static_cast<int>(repeat)) {}
+  setting<int> warmup = 10;
+  setting<int> repeat = 100;
 };
 
 // Calls fn exactly warmup + repeat times; returns milliseconds per timed call (0 if there is none).

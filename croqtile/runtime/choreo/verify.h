@@ -11,21 +11,15 @@
 
 #include "elements.h"
 #include "errors.h"
+#include "setting.h"
 
 namespace choreo {
 
 // A value c passes if |c − ref| ≤ base_tol + rel_tol · |ref|; NaN never does. base_tol is for sums that cancel.
 struct SampledVerifierConfig {
-  std::size_t num_samples = 4096;
-  float base_tol = 0.1f;
-  float rel_tol = 0.05f;
-
-  SampledVerifierConfig() = default;
-  template <typename S, typename B = float, typename R = float>
-  SampledVerifierConfig(S num_samples, B base_tol = 0.1f, R rel_tol = 0.05f)
-      : num_samples(static_cast<std::size_t>(num_samples)),
-        base_tol(static_cast<float>(base_tol)),
-        rel_tol(static_cast<float>(rel_tol)) {}
+  setting<std::size_t> num_samples = 4096;
+  setting<float> base_tol = 0.1f;
+  setting<float> rel_tol = 0.05f;
 };
 
 // A stride ≥ 1 near total / samples, coprime to `total` and `dim`: its multiples modulo `total` visit different elements,
@@ -50,8 +44,10 @@ void verify_matmul_row_row_sampled(const A& a, const B& b, const C& c, const Sam
   choreo_assert(a.shape()[0] == M && b.shape()[0] == N && b.shape()[1] == K,
                 "verify_matmul_row_row_sampled: the shapes of a (M × K), b (N × K) and c (M × N) do not agree", file,
                 line);
-  choreo_assert(static_cast<std::ptrdiff_t>(config.num_samples) >= 1, "verify_matmul_row_row_sampled: num_samples must be at least 1", file, line);
-  const std::size_t total = M * N, samples = std::min<std::size_t>(total, config.num_samples);
+  const std::size_t wanted = config.num_samples;
+  choreo_assert(static_cast<std::ptrdiff_t>(wanted) >= 1, "verify_matmul_row_row_sampled: num_samples must be at least 1",
+                file, line);
+  const std::size_t total = M * N, samples = std::min(total, wanted);
   const std::size_t stride = pick_coprime_stride(total, N, samples);
   std::size_t bad = 0;
   std::string first;
