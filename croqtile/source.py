@@ -10,6 +10,8 @@ from functools import cached_property
 
 from croqtile.ir import Span
 
+_MARK = "\ufeff"
+
 
 @dataclass(frozen=True)
 class Token:
@@ -74,7 +76,7 @@ class SourceFile:
         """
         name = path or self.path
         pieces = [_line_directive(1, name)]
-        position = 0
+        position = len(_MARK) if self.text.startswith(_MARK) else 0  # in the middle of a file it is no byte-order mark
         inserts: list[tuple[int, int, str]] = [
             (f.start, f.end, generated(f).rstrip("\n") + "\n" + f.directives) for f in self.functions
         ]
