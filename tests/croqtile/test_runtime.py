@@ -101,8 +101,8 @@ int main(int argc, char** argv) {
     const double tolerance = 0.25;
     const choreo::TimerOption by_name{.warmup = 2, .repeat = samples}, repeat_only{.repeat = 7}, in_order{1u, samples};
     const choreo::SampledVerifierConfig all{argc, tolerance, 1}, one{samples}, named{.base_tol = tolerance};
-    std::cout << by_name.warmup << " " << by_name.repeat << " " << repeat_only.warmup << " " << repeat_only.repeat << " "
-              << in_order.warmup + in_order.repeat << " " << all.num_samples << " " << all.base_tol * 2 << " "
+    std::cout << by_name.warmup << " " << by_name.repeat << " " << repeat_only.warmup << " " << repeat_only.repeat
+              << " " << in_order.warmup + in_order.repeat << " " << all.num_samples << " " << all.base_tol * 2 << " "
               << all.rel_tol << " " << one.num_samples << " " << one.rel_tol << " " << named.base_tol << "\n";
   } else if (what == "stride") {
     int bad = 0;
@@ -159,6 +159,15 @@ def test_prelude_is_one_text() -> None:
     for name in ("iostream", "cmath", "cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"):
         assert f"#include <{name}>" in text
     assert text.count("#define CHOREO_ELEMENTS_H") == 1
+
+
+def test_every_header_is_installed() -> None:
+    tomllib = pytest.importorskip("tomllib")
+    package = runtime.DIRECTORY.parent
+    project = tomllib.loads((package.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["croqtile"]
+    installed = {path for pattern in patterns for path in package.glob(pattern)}
+    assert set(runtime.DIRECTORY.rglob("*.*h")) <= installed
 
 
 def test_views(program: Path) -> None:
