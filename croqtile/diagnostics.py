@@ -645,7 +645,9 @@ class RowNotCopyable(Diagnostic):
 
 
 class BoxTooLarge(Diagnostic):
-    template = "a copy moves at most 256 elements per dimension, but dimension {dim} has {extent}"
+    template = (
+        "a copy moves at most 256 elements per dimension at once, and the {extent} of dimension {dim} do not split evenly"
+    )
     dim: int
     extent: int
 

@@ -9,6 +9,7 @@ from croqtile.check.scope import Chunk, Context, fail
 
 _GRANULE = 16  # bytes: the copy engine's unit
 _MAX_BOX = 256  # elements per dimension of one box
+_SPLITS = range(32, _MAX_BOX + 1, 8)  # what a larger tile is split into: not too many boxes, whole swizzle patterns
 
 
 def copy_in(ctx: Context, statement: ast.Copy, event: ir.Event, slot: ir.Expr) -> ir.CopyIn:
@@ -103,7 +104,7 @@ def _check_tile(
     if columns is not None and columns * elem.bytes % _GRANULE:
         fail(diag.RowNotCopyable(outside.span, columns, elem.spelling, columns * elem.bytes))
     for number, extent in enumerate(extents[:-1]):
-        if extent > _MAX_BOX:
+        if extent > _MAX_BOX and all(extent % box for box in _SPLITS):
             fail(diag.BoxTooLarge(outside.span, number, extent))
     if statement.swizzle is not None:
         layout(ctx, shared, width, statement.swizzle.span, "copy")

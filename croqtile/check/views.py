@@ -25,6 +25,8 @@ def is_view(ctx: Context, expr: ast.Expr) -> bool:
     if not isinstance(expr, ast.Name):
         return False
     binding = ctx.scope.lookup(expr.name)
+    if binding is None:
+        return any(step in _STEPS and step != "at" for step in steps)  # its name is what is wrong
     if isinstance(binding, ViewName) and isinstance(binding.view, ir.View) and steps == ["at"]:
         return not isinstance(binding.view.root, ir.Tensor)  # tensor.at(i, j) is an element
     return isinstance(binding, (ViewName, OperandName))
@@ -45,8 +47,8 @@ def view(ctx: Context, expr: ast.Expr) -> ir.View | Chunk:
         fail(diag.MisplacedViewStep(expr.name.span, name, "be followed by .at(…)"))
     if name == "at":
         return _tile(ctx, expr)
-    base = settle(ctx, view(ctx, expr.base))
-    return _chunk(ctx, expr, base) if name == "chunkat" else _squeeze(expr, base)
+    base = view(ctx, expr.base)
+    return _chunk(ctx, expr, base) if name == "chunkat" else _squeeze(expr, settle(ctx, base))
 
 
 def tile(ctx: Context, expr: ast.Expr) -> ir.View:
@@ -209,11 +211,18 @@ def _tile(ctx: Context, expr: ast.Method) -> ir.View:
     return _descend(ctx, base, levels, expr.span)
 
 
-def _chunk(ctx: Context, expr: ast.Method, base: ir.View) -> Chunk:
-    indices = _arguments(ctx, expr, len(base.extents()))
+def _chunk(ctx: Context, expr: ast.Method, base: ir.View | Chunk) -> Chunk:
+    whole = base.base.extents() if isinstance(base, Chunk) else base.extents()
+    indices = _arguments(ctx, expr, len(whole))
     for argument, index in zip(expr.arguments, indices, strict=True):
         if index is not None and fold.integer(index) is None and expressions.bound(ctx, index) is None:
             fail(diag.Unbounded(argument.span, "an index of chunkat"))
+    if isinstance(base, Chunk):
+        if all(before is None or now is None for before, now in zip(base.indices, indices, strict=True)):
+            # Cuts along different dimensions are one cut: all its extents are for the use to decide.
+            joined = (before if now is None else now for before, now in zip(base.indices, indices, strict=True))
+            return Chunk(base.base, tuple(joined), expr.span)
+        base = settle(ctx, base)
     return Chunk(base, tuple(indices), expr.span)
 
 

@@ -79,13 +79,15 @@ def _boxes(shared: Tile, axes: tuple[tensormap.Axis, ...], span: ir.Span) -> tup
         refuse(span, f"a row of {width} elements is wider than the {MAX_BOX} elements of a box")
     split = False
     for axis in axes[1:]:
-        boxes.append(1 if split else _largest_divisor(axis.tile))
+        boxes.append(1 if split else _largest_divisor(axis.tile, 8 if axis.tile > MAX_BOX else 1))
         split = split or boxes[-1] != axis.tile
     return tuple(boxes)
 
 
-def _largest_divisor(extent: int) -> int:
-    return next(size for size in range(min(extent, MAX_BOX), 0, -1) if extent % size == 0)
+def _largest_divisor(extent: int, unit: int = 1) -> int:
+    """The largest divisor that fits a box; one that is a multiple of ``unit`` (a swizzle's 8 rows) if there is any."""
+    divisors = [size for size in range(1, min(extent, MAX_BOX) + 1) if extent % size == 0]
+    return max((size for size in divisors if size % unit == 0), default=divisors[-1])
 
 
 def _pieces(shared: Tile, axes: tuple[tensormap.Axis, ...], boxes: tuple[int, ...]) -> list[Piece]:

@@ -44,8 +44,8 @@ CASES: dict[str, Edits] = {
         )
     ],
     "too-many-rows": [
-        ("lhs.subspan(128, 64).at(bm, k) => lhs_s[stage]", "lhs.subspan(512, 64).at(bm, k) => lhs_s[stage]"),
-        ("shared f16 [128, 64] lhs_s", "shared f16 [512, 64] lhs_s"),
+        ("lhs.subspan(128, 64).at(bm, k) => lhs_s[stage]", "lhs.subspan(521, 64).at(bm, k) => lhs_s[stage]"),
+        ("shared f16 [128, 64] lhs_s", "shared f16 [521, 64] lhs_s"),
     ],
     "multicast-outwards": [("tma.copy out_s", "tma.copy.multicast out_s")],
 }
@@ -61,6 +61,10 @@ ACCEPTED: dict[str, Edits] = {
     "swizzle-of-load-only": [(".swiz<128> lhs", " lhs")],
     "swizzle-of-copy-only": [("mma.load.swiz<128> lhs_s", "mma.load lhs_s")],
     "narrower": [(".swiz<128> lhs", ".swiz<64> lhs"), ("mma.load.swiz<128> lhs_s", "mma.load.swiz<64> lhs_s")],
+    "rows-of-two-boxes": [
+        ("lhs.subspan(128, 64).at(bm, k) => lhs_s[stage]", "lhs.subspan(264, 64).at(bm, k) => lhs_s[stage]"),
+        ("shared f16 [128, 64] lhs_s", "shared f16 [264, 64] lhs_s"),
+    ],
     "ones-do-not-count": [
         ("shared f16 [128, 64] rhs_s", "shared f16 [1, 128, 64] rhs_s"),
         ("swiz<128> rhs_s[stage]", "swiz<128> rhs_s[stage].sqz()"),

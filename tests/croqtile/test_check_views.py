@@ -36,6 +36,8 @@ CASES: dict[str, Edits] = {
     "chunkat-not-dividing": [("lhs_s[stage].subspan(64, 64).at(p - 1, 0)", "lhs_s[stage].chunkat(p, _)")],
     "chunkat-symbolic-parts": [("lhs_s[stage].subspan(64, 64).at(p - 1, 0)", "lhs_s[stage].chunkat(_, k)")],
     "chunkat-rank": [("lhs.subspan(128, 64).at(bm, k)", "lhs.chunkat(bm)")],
+    "chunkat-twice-along-one-dimension": [("lhs.subspan(128, 64).at(bm, k)", "lhs.chunkat(bm, k).chunkat(bm, _)")],
+    "unknown-base-of-named-view": [("stage = k % 4;", "stage = k % 4; t = lsh.subspan(128, 64).at(bm, k);")],
     "chunkat-other-rank": [
         ("lhs.subspan(128, 64).at(bm, k)", "lhs.chunkat(bm, k)"),
         ("shared f16 [128, 64] lhs_s", "shared f16 [2, 64, 64] lhs_s"),
@@ -63,6 +65,10 @@ ACCEPTED: dict[str, Edits] = {
     "chunkat-named": [
         ("stage = k % 4;", "stage = k % 4; tile = lhs.chunkat(bm, k);"),
         ("lhs.subspan(128, 64).at(bm, k)", "tile"),
+    ],
+    "chunkat-of-chunkat": [
+        ("stage = k % 4;", "stage = k % 4; rows = lhs.chunkat(bm, _);"),
+        ("lhs.subspan(128, 64).at(bm, k)", "rows.chunkat(_, k)"),
     ],
     "chunkat-of-operand": [("lhs_s[stage].subspan(64, 64).at(p - 1, 0)", "lhs_s[stage].chunkat(p - 1, _)")],
     "whole": [

@@ -44,6 +44,13 @@ def test_rows_beyond_a_box() -> None:
     assert [piece.offset for piece in copy.pieces] == [lit(0), lit(256 * 128)]
 
 
+def test_boxes_of_split_rows_are_whole_swizzle_patterns() -> None:
+    """264 rows are two boxes of 132, but the second would start in the middle of a pattern of 8 rows."""
+    copy = copy_in(view(tensor(M, K), None, (264, ROW), (64, COLUMN)), view(buffer("b", (264, 64))))
+    assert [dim.box for dim in copy.dims] == [64, 88]
+    assert [piece.offset for piece in copy.pieces] == [lit(0), lit(88 * 128), lit(176 * 128)]
+
+
 def test_a_split_dimension_makes_outer_ones_go_one_by_one() -> None:
     source = view(tensor(8, M, K), None, (2, 1), (300, ROW), (64, COLUMN))
     copy = copy_in(source, view(buffer("b", (2, 300, 64))))
