@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from triton_overlap.errors import OverlapError, RefusedError
+from triton_overlap.meeting import check_warps_meet
 from triton_overlap.plan import Plan, Settings, make_plan
 
 TRITON = "3.6.0"
@@ -82,6 +83,8 @@ def compile_overlapped(
     made = triton.compile(src, target=target, options={**options, "ir_override": str(_store(plan.text))})
     if made.metadata.shared != plan.final.total:
         raise OverlapError(f"Triton allocated {made.metadata.shared} bytes, not the planned {plan.final.total}")
+    if plan.laid:
+        check_warps_meet(made.asm["ptx"])
     setattr(made, _ATTRIBUTE, plan)
     return made
 

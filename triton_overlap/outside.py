@@ -96,6 +96,8 @@ def is_register_op(op: Op) -> bool:
 def define(op: Op, names: Names, varying: bool) -> None:
     """Records the integer that a register operation computes; ``varying``: it may differ between iterations."""
     if len(op.results) != 1:
+        for result in op.results if varying else ():
+            names.values[result] = ("varying", names.owner, result)
         return
     result = op.results[0]
     if op.name == "arith.constant":

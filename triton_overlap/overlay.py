@@ -26,7 +26,9 @@ class Overlay:
 
 
 def fits(overlay: Overlay) -> bool:
-    return overlay.staging.type.size <= overlay.ring.type.size and overlay.staging.slots == 1
+    """Whether the tile is small enough, and swizzled (so aligned) like the ring."""
+    tile, ring = overlay.staging, overlay.ring
+    return tile.type.size <= ring.type.size and tile.slots == 1 and tile.type.encoding == ring.type.encoding
 
 
 def lay(translation: Translation, overlay: Overlay, edits: Edits) -> None:

@@ -11,7 +11,7 @@ from hb_analyzer.report import Report, Verdict
 from triton_overlap import guard, overlay, placeholders, ttgir
 from triton_overlap.allocation import Layout, Violation, read_layout
 from triton_overlap.edits import Edits
-from triton_overlap.errors import OverlapError, RefusedError
+from triton_overlap.errors import RefusedError
 from triton_overlap.memory import Allocation
 from triton_overlap.overlay import Overlay
 from triton_overlap.roles import buffer_name
@@ -109,7 +109,12 @@ def make_plan(text: str, settings: Settings | None = None) -> Plan:
 
 def _nothing(plan: Plan) -> RefusedError:
     if not plan.refused:
-        return RefusedError("the specialized region has no staging tile that could lie over a ring")
+        translation = translate(plan.text)
+        if not translation.stagings:
+            return RefusedError("the specialized region has no staging tile that could lie over a ring")
+        tile = translation.stagings[0]
+        reason = f"no ring is as large as the tile of {tile.type.size} bytes, and of its layout"
+        return RefusedError(reason, tile.op.where)
     name, verdict = next(iter(plan.refused.items()))
     return RefusedError(f"{name} may not lie over {verdict.a if verdict.b == name else verdict.b}: {verdict.why}")
 
@@ -222,7 +227,7 @@ def _check_races(plan: Plan, rings: list[int]) -> None:
         report = analyse(slice_neighbourhood(translation.program, name, name))
         defects = [*report.races, *report.deadlocks]
         if defects:
-            raise OverlapError(f"the rewritten kernel has a defect that its plan has not: {defects[0].why}")
+            raise RefusedError(f"the kernel has a defect: {defects[0].why}")
 
 
 def _remedy(plan: Plan, remedy: str) -> None:

@@ -14,8 +14,8 @@ from triton_overlap.roles import RoleReader, Shared, buffer_name, event_name
 from triton_overlap.syntax import Module, Region, captures_of, parse_module
 
 ASSUMPTIONS = (
-    "Triton lets the warps of a partition meet before an arrival and before a write to memory that the partition's "
-    "matrix instructions have read (its barrier insertion, which sees the overlap, does so)",
+    "the warps of a partition meet before an arrival and before a write to memory that the partition's matrix "
+    "instructions have read (Triton's barrier insertion sees the overlap; tested on the PTX)",
     "scratch memory that Triton itself needs is placed by its allocator",
 )
 
