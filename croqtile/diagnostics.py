@@ -646,7 +646,7 @@ class RowNotCopyable(Diagnostic):
 
 class BoxTooLarge(Diagnostic):
     template = (
-        "a copy moves at most 256 elements per dimension at once, and the {extent} of dimension {dim} do not split evenly"
+        "a copy moves at most 256 elements per dimension, and the {extent} of dimension {dim} do not split evenly"
     )
     dim: int
     extent: int
