@@ -41,7 +41,7 @@ def timing_reference(runs: Sequence[Sequence[Document]], previous: dict[str, Any
         for document in documents:
             by_column = {(table.id, column.key): column.unit for table in document.tables for column in table.columns}
             for claim, _, cell in cells(document, ("timing",)):
-                _, table, _, column = claim.split("/")
+                table, column = claim.split("/")[1], claim.rsplit("/", 1)[1]  # a row's name may hold slashes
                 unit = by_column[table, column]
                 if isinstance(cell.value, (int, float)) and cell.status == MEASURED and unit in ("x", "%"):
                     found.setdefault(claim, []).append(float(cell.value))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def test_timing_is_the_median_with_the_spread_of_the_runs() -> None:
     assert value == [1.34, -0.0896, 0.0896, "x"]  # twice the widest deviation, 0.06 of 1.34
     flat = [[document("NVIDIA H200", ratio=Cell(value))] for value in (1.001, 1.0, 0.999)]
     assert golden.timing_reference(flat, None)["values"]["s/t/r/ratio"] == [1.0, -0.02, 0.02, "x"]
+
+
+def test_a_row_may_have_a_slash_in_its_name() -> None:
+    made = document("NVIDIA H200")
+    table = made.tables[0]
+    renamed = replace(table, rows=(replace(table.rows[0], key="GEMM at 1 CTA/SM"), *table.rows[1:]))
+    values = golden.timing_reference([[replace(made, tables=(renamed,))]], None)["values"]
+    assert set(values) == {"s/t/GEMM at 1 CTA/SM/ratio"}
 
 
 def test_values_of_other_steps_stay() -> None:
