@@ -38,7 +38,7 @@ def test_timing_is_the_median_with_the_spread_of_the_runs() -> None:
 def test_a_row_may_have_a_slash_in_its_name() -> None:
     made = document("NVIDIA H200")
     table = made.tables[0]
-    renamed = replace(table, rows=(replace(table.rows[0], key="GEMM at 1 CTA/SM"), *table.rows[1:]))
+    renamed = replace(table, rows=(replace(table.rows[0], id="GEMM at 1 CTA/SM"), *table.rows[1:]))
     values = golden.timing_reference([[replace(made, tables=(renamed,))]], None)["values"]
     assert set(values) == {"s/t/GEMM at 1 CTA/SM/ratio"}
 
