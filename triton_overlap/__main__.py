@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from hb_analyzer.text_explain import explain_text
 from triton_overlap.errors import OverlapError, RefusedError
 from triton_overlap.plan import Settings, make_plan
 
@@ -16,6 +17,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--remedy", choices=("drop", "invalidate"), default="drop", help="for placeholder mbarriers")
     parser.add_argument("--repair", action="store_true", help="placeholder mbarriers only, no overlap")
     parser.add_argument("-o", "--output", type=Path, help="write the rewritten TTGIR there (for ir_override)")
+    parser.add_argument("--explain", action="store_true", help="on refusal: an interleaving that goes wrong")
     options = parser.parse_args(argv)
     try:
         text = options.file.read_text()
@@ -25,6 +27,8 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     except RefusedError as refusal:
         print(f"refused: {refusal}")
+        if refusal.verdict and options.explain:
+            print("\n" + explain_text(options.file.name, refusal.verdict), end="")
         return 1
     except OverlapError as error:
         print(f"{options.file}: {error}", file=sys.stderr)

@@ -116,7 +116,8 @@ def _nothing(plan: Plan) -> RefusedError:
         reason = f"no ring is as large as the tile of {tile.type.size} bytes, and of its layout"
         return RefusedError(reason, tile.op.where)
     name, verdict = next(iter(plan.refused.items()))
-    return RefusedError(f"{name} may not lie over {verdict.a if verdict.b == name else verdict.b}: {verdict.why}")
+    ring = verdict.a if verdict.b == name else verdict.b
+    return RefusedError(f"{name} may not lie over {ring}: {verdict.why}", verdict=verdict)
 
 
 def _overlap(plan: Plan, settings: Settings) -> None:
@@ -163,7 +164,9 @@ def _choose(plan: Plan, translation: Translation, tile: int, taken: set[int], se
         if verdict.overlap:
             plan.laid.append(_laid(translation, tile, ring, verdict))
             return ring
-        plan.refused.setdefault(buffer_name(translation.stagings[tile]), verdict)
+        name = buffer_name(translation.stagings[tile])
+        if name not in plan.refused:
+            plan.refused[name] = explain(translation, _overlay(translation, tile, ring))
     return None
 
 
@@ -199,22 +202,25 @@ def _guarded(translation: Translation, tile: int, ring: int) -> str:
 def decide(translation: Translation, pair: Overlay, wide: bool = False) -> Verdict:
     """The engine's verdict on one overlap, from the part of the program that the pair needs (``wide``: all of its
     roles and their events)."""
-    a, b = buffer_name(pair.staging), buffer_name(pair.ring)
-    part = (slice_roles if wide else slice_neighbourhood)(translation.program, a, b)
-    return _analyse(part).verdict(a, b)
+    return _analyse(_part(translation, pair, wide)).verdict(buffer_name(pair.staging), buffer_name(pair.ring))
+
+
+def explain(translation: Translation, pair: Overlay) -> Verdict:
+    """:func:`decide` with its evidence: ordering paths, or an interleaving that observes the overlap."""
+    narrow = decide(translation, pair)
+    part = _part(translation, pair, wide=not narrow.overlap)
+    return explain_pair(part, buffer_name(pair.staging), buffer_name(pair.ring))
+
+
+def _part(translation: Translation, pair: Overlay, wide: bool) -> Program:
+    part = slice_roles if wide else slice_neighbourhood
+    return part(translation.program, buffer_name(pair.staging), buffer_name(pair.ring))
 
 
 @lru_cache(maxsize=256)
 def _analyse(program: Program) -> Report:
     """Rewrites with other settings ask the same questions."""
     return analyse(program)
-
-
-def explain(translation: Translation, pair: Overlay) -> Verdict:
-    """:func:`decide` with its evidence: ordering paths, or an interleaving."""
-    a, b = buffer_name(pair.staging), buffer_name(pair.ring)
-    part: Program = slice_neighbourhood(translation.program, a, b)
-    return explain_pair(part, a, b)
 
 
 def _check_races(plan: Plan, rings: list[int]) -> None:

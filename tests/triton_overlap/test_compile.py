@@ -93,6 +93,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "memdesc_reinterpret" in out.read_text()
     assert main([str(out)]) == 1
     assert capsys.readouterr().out.startswith("refused: the specialized region has no staging tile")
+    path.write_text(path.read_text().replace("{pendings = 0 : i32} : tensor", "{pendings = 1 : i32} : tensor"))
+    assert main([str(path), "--explain"]) == 1
+    explained = capsys.readouterr().out
+    assert "An execution that shows it" in explained and "has not ended" in explained
     assert main([str(tmp_path / "missing")]) == 2
     path.write_text("this is no module")
     assert main([str(path)]) == 2
