@@ -19,6 +19,7 @@ from .pattern import Pattern
 from .pattern_load import load_pattern
 from .pattern_report import PatternAnalysis, analyse_pattern
 from .ptx import ptx_text, summarise_ptx
+from .simulator import command as simulator
 from .table import percent, table
 from .text import pattern_text
 from .text_explain import explain_text, verdict_json
@@ -83,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("file", metavar="FILE")
     sub.add_argument("-o", "--output", metavar="OUT.svg", required=True)
     sub.add_argument("--set", metavar="NAME=COUNT", action="append", default=[], help="a trip count of the picture")
+    sub = command("simulate", _simulate, "run it under many schedules, every buffer at its address, and watch")
+    sub.add_argument("file", metavar="FILE")
+    simulator.add_arguments(sub)
     sub = command("ptx", _ptx, "count the mbarrier, bulk-copy, wgmma and barrier instructions of each kernel")
     sub.add_argument("file", metavar="FILE.ptx")
     return parser
@@ -133,6 +137,25 @@ def _timeline(args: argparse.Namespace) -> Any:
     analysis = analyse_pattern(_load(args.file), ablation=False)
     svg = timeline_svg(analysis.program, analysis.report, _trip_counts(args.set, analysis))
     return _deliver(args, "svg", svg)
+
+
+def _simulate(args: argparse.Namespace) -> Any:
+    analysis = analyse_pattern(_load(args.file), ablation=False)
+    for name in args.over or ():
+        if name not in analysis.report.placement.offsets:
+            raise PatternError(args.file, "", f'no buffer "{name}" in it')
+    if args.over and args.over[0] == args.over[1]:
+        raise PatternError(args.file, "", f'"{args.over[0]}" twice: a pair has two different buffers')
+    result = simulator.simulate(
+        analysis.program,
+        analysis.report.placement,
+        seed=args.seed,
+        schedules=args.schedules,
+        exhaustive=args.exhaustive,
+        fixed=_trip_counts(args.set, analysis),
+        over=args.over,
+    )
+    return result.to_json() if args.json else result.text()
 
 
 def _ptx(args: argparse.Namespace) -> Any:
