@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import e, log2, sqrt
+from math import e, isfinite, log2, sqrt
 from typing import Any
 
 import torch
@@ -198,7 +198,7 @@ def _check(kernel: Kernel, mode: str, problems: list[Problem]) -> dict[str, Any]
         f"{mode}.different_launches": different,
         f"{mode}.nan_launches": nan_launches,
         f"{mode}.nan_elements": nan,
-        f"{mode}.max_error": worst,
+        f"{mode}.max_error": worst if isfinite(worst) else None,
         f"{mode}.registers": compiled.n_regs,
         f"{mode}.spills": compiled.n_spills,
     }
