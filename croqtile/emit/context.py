@@ -11,6 +11,7 @@ from croqtile import ir, rewrite
 from croqtile.emit.expressions import Elements, Printer
 from croqtile.emit.names import Names
 from croqtile.emit.plan import EmitPlan
+from croqtile.emit.shared import Tile
 from croqtile.emit.tensormap import Range
 from croqtile.emit.wgmma import Instruction
 from croqtile.emit.writer import Writer
@@ -29,22 +30,44 @@ class Meeting:
     """What the warps of a warpgroup know of each other at this point of the program.
 
     ``together``: they have met since the last statement that reads shared memory (a matrix instruction, a call), so
-    memory may be overwritten. ``stored``: the buffers written since they last met; nothing else has happened to them.
-    ``just_met``: no statement stands between their meeting and the next one.
+    memory may be overwritten. ``stored``: the tiles written since they last met, by buffer; None among them stands for
+    any tile of it. ``just_met``: no statement stands between their meeting and the next one.
     """
 
     together: bool = False
     just_met: bool = False
-    stored: set[str] = field(default_factory=set)
+    stored: dict[str, list[Tile | None]] = field(default_factory=dict)
 
     def met(self) -> None:
         self.together = self.just_met = True
         self.stored.clear()
 
+    def store(self, tile: Tile) -> None:
+        self.stored.setdefault(tile.buffer.name, []).append(tile)
+
+    def may_store(self, tile: Tile) -> bool:
+        """May the warps write ``tile`` without meeting first? Tiles that overlap are divided among them differently."""
+        earlier = self.stored.get(tile.buffer.name, [])
+        others = self.stored.keys() - {tile.buffer.name}
+        return self.together and not others and all(known is not None and known.apart(tile) for known in earlier)
+
+    def copy(self) -> Meeting:
+        return Meeting(self.together, self.just_met, {name: list(tiles) for name, tiles in self.stored.items()})
+
+    def restore(self, state: Meeting) -> None:
+        self.together, self.just_met, self.stored = state.together, state.just_met, state.copy().stored
+
     def unknown(self, written: set[str]) -> None:
         """At the head of a loop or behind a branch that writes ``written``."""
         self.together = self.just_met = False
-        self.stored |= written
+        for name in written:
+            self.stored[name] = [None]
+
+    def join(self, other: Meeting) -> None:
+        """Control may have come another way, too, on which the warps have not met since they wrote."""
+        self.together = self.just_met = False
+        for name, tiles in other.stored.items():
+            self.stored[name] = [*self.stored.get(name, []), *tiles]
 
 
 @dataclass

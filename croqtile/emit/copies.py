@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 from croqtile import fold, ir
 from croqtile.emit import tensormap
 from croqtile.emit.errors import refuse
 from croqtile.emit.plan import MapDim
-from croqtile.emit.shared import Tile, tile
+from croqtile.emit.shared import Tile, known_divisor, tile
+from croqtile.smem import COPY_ALIGNMENT
 
+GRANULE = 16  # bytes: a box's rows are whole multiples
 MAX_BOX = 256  # elements of a box along one dimension (CUDA driver API, cuTensorMapEncodeTiled)
 
 
@@ -51,7 +54,22 @@ def plan_copy(statement: ir.CopyIn | ir.CopyOut, ranges: tensormap.Ranges) -> Co
         refuse(tensor_view.span, f"the copy engine cannot address this part of {tensor.name}: {error}")
     boxes = _boxes(shared, access.axes, statement.span)
     dims = tuple(MapDim(axis.extent, axis.stride, box) for axis, box in zip(access.axes, boxes, strict=True))
-    return Copy(tensor, shared, dims, access.whole, tuple(_pieces(shared, access.axes, boxes)))
+    pieces = tuple(_pieces(shared, access.axes, boxes))
+    _check_alignment(shared, boxes, pieces, statement.span)
+    return Copy(tensor, shared, dims, access.whole, pieces)
+
+
+def _check_alignment(shared: Tile, boxes: tuple[int, ...], pieces: tuple[Piece, ...], span: ir.Span) -> None:
+    """What the copy engine writes or reads at once starts at a multiple of 128 bytes and has rows of whole 16 bytes."""
+    if boxes[0] * shared.elem_bytes % GRANULE:
+        refuse(span, f"a row splits into boxes of {boxes[0] * shared.elem_bytes} bytes, not whole {GRANULE} bytes")
+    unit = math.gcd(*(known_divisor(piece.offset) for piece in pieces))
+    if unit % COPY_ALIGNMENT:
+        refuse(
+            span,
+            f"the copy engine needs tiles at a multiple of {COPY_ALIGNMENT} bytes of shared memory; this one "
+            f"is only known to start at a multiple of {math.gcd(unit, COPY_ALIGNMENT)} bytes of {shared.buffer.name}",
+        )
 
 
 def _boxes(shared: Tile, axes: tuple[tensormap.Axis, ...], span: ir.Span) -> tuple[int, ...]:

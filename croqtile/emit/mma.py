@@ -9,7 +9,7 @@ from croqtile import fold, ir
 from croqtile.emit import fragments
 from croqtile.emit.context import Context, Runs
 from croqtile.emit.errors import refuse
-from croqtile.emit.shared import Tile, tile
+from croqtile.emit.shared import Tile, known_divisor, tile
 from croqtile.emit.wgmma import Instruction
 
 _STORE = {
@@ -19,6 +19,8 @@ _STORE = {
     ir.Elem.E4M3: "store_e4m3",
     ir.Elem.E5M2: "store_e5m2",
 }
+# What a store writes at once: a row of 8 elements of 16 bits (stmatrix), else the pair of elements that a thread holds.
+_STORE_BYTES = {ir.Elem.F16: 16, ir.Elem.BF16: 16, ir.Elem.F32: 8, ir.Elem.E4M3: 2, ir.Elem.E5M2: 2}
 _STEP, _HALF = "step_", "half_"  # loop variables: along K, over halves of 64 rows
 
 
@@ -104,9 +106,8 @@ def _b_operand(context: Context, mma: ir.Mma, instruction: Instruction, steps: i
     shared = _operand_tile(mma.b)
     if not instruction.b_transposed:
         return _k_major(context, "b_", shared, instruction, steps)
-    columns = fold.integer(shared.column)
-    inside = columns is None or columns % shared.panel_columns
-    if inside and mma.n > shared.panel_columns:
+    start = _last_start_in_panel(shared)
+    if start and start + mma.n > shared.panel_columns:
         refuse(mma.b.span, f"{mma.n} columns that start inside a panel of {shared.panel_columns} cross into the next")
     address = context.shared_address(shared.buffer, shared.offset())
     context.out.wrapped(f"const uint64_t b_ = mn_major_descriptor<{shared.pitch}, {shared.panel_bytes}>({address});")
@@ -120,7 +121,7 @@ def _operand_tile(operand: ir.SharedOperand) -> Tile:
             operand.span,
             f"the matrix unit reads tiles of 32, 64 or 128 bytes swizzle; {shared.buffer.name} is stored row by row",
         )
-    if _known_divisor(shared.row) % 8:
+    if known_divisor(shared.row) % 8:
         refuse(operand.span, f"a matrix operand starts at a multiple of 8 rows of {shared.buffer.name}")
     return shared
 
@@ -129,27 +130,23 @@ def _k_major(context: Context, name: str, shared: Tile, instruction: Instruction
     """Declares the descriptor ``name`` and gives the expression for step ``step_`` (units of 16 bytes)."""
     address = context.shared_address(shared.buffer, shared.offset())
     context.out.wrapped(f"const uint64_t {name} = k_major_descriptor<{shared.pitch}>({address});")
-    if steps == 1:
-        return name
-    per_panel = shared.panel_columns // instruction.k
-    if steps <= per_panel:
-        return f"{name} + 2 * {_STEP}"
-    if _known_divisor(shared.column) % shared.panel_columns:
+    start = _last_start_in_panel(shared)
+    if start + steps * instruction.k <= shared.panel_columns:
+        return name if steps == 1 else f"{name} + 2 * {_STEP}"
+    if start:
         refuse(shared.span, f"this operand starts inside a panel of {shared.panel_columns} columns and leaves it")
+    per_panel = shared.panel_columns // instruction.k
     if per_panel == 1:
         return f"{name} + {shared.panel_bytes // 16} * {_STEP}"
     return f"{name} + {_STEP} / {per_panel} * {shared.panel_bytes // 16} + {_STEP} % {per_panel} * 2"
 
 
-def _known_divisor(expr: ir.Expr) -> int:
-    """A number that divides the value of ``expr`` whatever its symbols are; 0 for the value 0."""
-    if isinstance(expr, ir.IntLit):
-        return abs(expr.value)
-    if isinstance(expr, ir.Binary) and expr.op in ("+", "-"):
-        return math.gcd(_known_divisor(expr.left), _known_divisor(expr.right))
-    if isinstance(expr, ir.Binary) and expr.op == "*":
-        return _known_divisor(expr.left) * _known_divisor(expr.right)
-    return 1
+def _last_start_in_panel(shared: Tile) -> int:
+    """The greatest column of a panel at which the tile may start."""
+    start = fold.integer(shared.column)
+    if start is not None:
+        return start % shared.panel_columns
+    return shared.panel_columns - math.gcd(known_divisor(shared.column), shared.panel_columns)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -192,9 +189,14 @@ def emit_store(context: Context, store: ir.MmaStore) -> None:
         refuse(
             store.span, f"rows of {shared.pitch} bytes are no multiple of the 16 bytes that mma.store writes at once"
         )
+    if known_divisor(shared.column) * shared.elem_bytes % _STORE_BYTES[element]:
+        refuse(
+            store.span,
+            f"mma.store of {element.spelling} starts at a multiple of {_STORE_BYTES[element]} bytes of a row",
+        )
     if context.runs is not Runs.WARPGROUP:
         refuse(store.span, "mma.store needs all threads of a warpgroup")
-    if not context.meeting.together or context.meeting.stored - {shared.buffer.name}:
+    if not context.meeting.may_store(shared):
         context.meet()
     layout = f"TileLayout<{shared.buffer.swizzle}, {shared.pitch}, {shared.panel_bytes}>"
     address = context.shared_address(shared.buffer, shared.start())
@@ -204,4 +206,4 @@ def emit_store(context: Context, store: ir.MmaStore) -> None:
         with fragments.as_stored(context, fragment, array, element) as registers:
             context.out.call(f"{_STORE[element]}<{layout}>", [address, row, column, registers])
     context.out.line("fence_proxy_async();")
-    context.meeting.stored.add(shared.buffer.name)
+    context.meeting.store(shared)

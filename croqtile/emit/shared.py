@@ -7,6 +7,7 @@ tile.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from croqtile import fold, ir
@@ -45,6 +46,20 @@ class Tile:
         """From one panel to the next: all rows of the buffer's tile, not only of this view."""
         return self.buffer.tile_bytes // self.buffer.shape[-1] // self.elem_bytes * self.pitch
 
+    def apart(self, other: Tile) -> bool:
+        """Has it certainly no element in common with ``other``, a tile of the same buffer?"""
+        slots = fold.integer(self.slot), fold.integer(other.slot)
+        if None not in slots and slots[0] != slots[1]:
+            return True
+        if self.slot != other.slot:
+            return False
+        extents = (self.row, self.rows, other.row, other.rows), (self.column, self.columns, other.column, other.columns)
+        for start, size, other_start, other_size in extents:
+            low, other_low = fold.integer(start), fold.integer(other_start)
+            if low is not None and other_low is not None and (low + size <= other_low or other_low + other_size <= low):
+                return True
+        return False
+
     def start(self) -> ir.Expr:
         """Byte offset of the tile of the view's slot from the start of the buffer."""
         return fold.binary("*", self.slot, ir.IntLit(self.buffer.tile_bytes))
@@ -74,6 +89,20 @@ def _sum(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     if isinstance(b, ir.Binary) and b.op == "+":
         return _sum(_sum(a, b.left), b.right)
     return fold.binary("+", a, b)
+
+
+def known_divisor(expr: ir.Expr) -> int:
+    """A number that divides the value of ``expr`` whatever its symbols are; 0 for the value 0."""
+    if isinstance(expr, ir.IntLit):
+        return abs(expr.value)
+    if isinstance(expr, ir.Binary) and expr.op in ("+", "-"):
+        return math.gcd(known_divisor(expr.left), known_divisor(expr.right))
+    if isinstance(expr, ir.Binary) and expr.op == "*":
+        return known_divisor(expr.left) * known_divisor(expr.right)
+    if isinstance(expr, ir.Binary) and expr.op == "%" and (divisor := fold.integer(expr.right)):
+        inner = known_divisor(expr.left)
+        return 0 if inner % divisor == 0 else math.gcd(inner, divisor)
+    return 1
 
 
 def scaled(expr: ir.Expr, factor: int) -> ir.Expr:

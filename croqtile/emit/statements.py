@@ -71,10 +71,11 @@ class Statements:
                 nested = replace(
                     context, instances=instances, ranges=role_ranges(context.plan.kernel.warpgroup, instances)
                 )
-                before = context.flight.copy()
+                before, unmet = context.flight.copy(), context.meeting.copy()
                 with out.block(f"if ({context.expression(condition)})"):
                     self.emit(nested, inner, last)
                 _join(context, inner, before, before)
+                context.meeting.join(unmet)
             case ir.Wait():
                 events.emit_wait(context, statement)
             case ir.Trigger():
@@ -125,6 +126,7 @@ class Statements:
             # Once round the ring per iteration: slots and addresses become constants of the unrolled body.
             context.out.unroll(max(slots for _, slots in ring.values()))
         extent = context.expression(loop.extent)
+        unmet = context.meeting.copy()
         context.meeting.unknown(_written_buffers(loop.body))
         first, second = f"for (int {counter} = 0{starts}; {counter} < {extent};", f"++{counter}{steps})"
         if context.out.fits(f"{first} {second} {{"):
@@ -135,21 +137,24 @@ class Statements:
         with context.out.block(first, note=f"line {loop.span.line}"):
             self.emit(inner, loop.body, False)
         context.meeting.unknown(_written_buffers(loop.body))
+        if not constant:  # perhaps it does not run at all
+            context.meeting.join(unmet)
 
     def _branches(self, context: Context, branch: ir.If, last: bool) -> None:
         out = context.out
         transfer.announce_multicasts(context, branch)
-        before = context.flight.copy()
+        before, unmet = context.flight.copy(), context.meeting.copy()
         with out.block(f"if ({context.expression(branch.condition)})", "} else {" if branch.orelse else "}"):
             self.emit(context, branch.then, last)
-        after = context.flight.copy()
+        after, met = context.flight.copy(), context.meeting.copy()
         context.flight.restore(before)
+        context.meeting.restore(unmet)
         if branch.orelse:
-            context.meeting.unknown(set())
             with out.indented():
                 self.emit(context, branch.orelse, last)
             out.line("}")
         _join(context, branch.then + branch.orelse, before, after)
+        context.meeting.join(met)
 
 
 def _run_of(kind: type[ir.Stmt], body: tuple[ir.Stmt, ...], position: int) -> list:  # type: ignore[type-arg]

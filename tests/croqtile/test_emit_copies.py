@@ -85,3 +85,27 @@ def test_too_many_dimensions_are_named() -> None:
     source = view(tensor(2, 2, 2, 2, M, K), None, (1, 0), (1, 0), (1, 0), (1, 0), (64, ROW), (64, COLUMN))
     with pytest.raises(CompileError, match="the copy engine cannot address this part of x"):
         copy_in(source, view(buffer("b", (64, 64))))
+
+
+def test_tiles_start_at_128_bytes() -> None:
+    plain = ir.SharedBuffer("plain", ir.Elem.F16, (64, 32), 1, False, span(), 0)
+    copy_in(view(tensor(M, K), None, (2, ROW), (32, COLUMN)), view(plain, None, (2, 3), (32, 0)))
+    with pytest.raises(CompileError, match="only known to start at a multiple of 64 bytes of plain"):
+        copy_in(view(tensor(M, K), None, (1, ROW), (32, COLUMN)), view(plain, None, (1, 3), (32, 0)))
+
+
+def test_small_slots_are_misaligned() -> None:
+    small = ir.SharedBuffer("small", ir.Elem.F16, (4, 8), 4, True, span(), 0)
+    with pytest.raises(CompileError, match="only known to start at a multiple of 64 bytes of small"):
+        copy_in(view(tensor(M, K), None, (4, ROW), (8, COLUMN)), view(small, ir.Var(ROW)))
+
+
+def test_a_panel_by_its_number_is_aligned() -> None:
+    target = view(buffer("b", (64, 256)), None, (64, 0), (64, COLUMN))
+    assert len(copy_in(view(tensor(M, K), None, (64, ROW), (64, COLUMN)), target).pieces) == 1
+
+
+def test_rows_that_split_into_odd_boxes() -> None:
+    line = ir.SharedBuffer("line", ir.Elem.F16, (264,), 1, False, span(), 0)
+    with pytest.raises(CompileError, match="a row splits into boxes of 264 bytes"):
+        copy_in(view(tensor(M), None, (264, ROW)), view(line))

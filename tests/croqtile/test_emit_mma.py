@@ -215,6 +215,12 @@ BYTES_A, BYTES_B = (view(buffer(name, (64, 64), elem=Elem.E4M3)) for name in "ab
             product(view(WIDE_A, None, (64, 0), (96, 1)), B, 64, 64, 96),
             "starts inside a panel of 64 columns and leaves it",
         ),
+        (
+            product(
+                view(WIDE_A, None, (64, 0), (48, 1)), view(buffer("b", (64, 64)), None, (64, 0), (48, 0)), 64, 64, 48
+            ),
+            "starts inside a panel of 64 columns and leaves it",
+        ),
         (product(A, view(WIDE_B, None, (64, 0), (96, 1)), 64, 96, 64, "col"), "cross into the next"),
         (product(BYTES_A, BYTES_B, 64, 64, 64, "col"), "8-bit elements are stored N × K"),
         (product(A, view(buffer("b", (64, 64), elem=Elem.BF16)), 64, 64, 64), "cannot multiply f16 by bf16"),
@@ -238,3 +244,28 @@ def test_rows_of_operands_start_at_eight(inside: Context) -> None:
     )  # fmt: skip
     with pytest.raises(CompileError, match="starts at a multiple of 8 rows"):
         mma.emit_mma(inside, product(odd, view(buffer("b", (64, 64))), 64, 64, 64))
+
+
+def test_stores_that_may_overlap_are_kept_apart(inside: Context) -> None:
+    """Each warp writes other rows of the second tile: it must not come before the first tile is complete."""
+    out = buffer("out", (128, 64))
+    acc = accumulator(64, 64)
+
+    def tiles(*starts: tuple[int, int]) -> str:
+        inside.meet()
+        before = len(inside.out.lines)
+        for row, step in starts:
+            dims = (ir.ViewDim((ir.Level(lit(64), lit(row), lit(step)),)), ir.ViewDim())
+            mma.emit_store(inside, ir.MmaStore(acc, ir.View(out, dims, span()), span()))
+        return "\n".join(inside.out.lines[before:])
+
+    assert tiles((0, 64), (1, 64)).count("named_barrier_sync") == 0
+    assert tiles((0, 64), (1, 32)).count("named_barrier_sync") == 1
+    assert tiles((0, 64), (0, 64)).count("named_barrier_sync") == 1
+
+
+def test_stores_start_at_whole_chunks(inside: Context) -> None:
+    dims = (ir.ViewDim(), ir.ViewDim((ir.Level(lit(64), lit(1), lit(4)),)))
+    store = ir.MmaStore(accumulator(64, 64), ir.View(buffer("out", (64, 128)), dims, span()), span())
+    with pytest.raises(CompileError, match="starts at a multiple of 16 bytes"):
+        mma.emit_store(inside, store)

@@ -140,3 +140,53 @@ def test_branches(tmp_path: Path) -> None:
     text = form(tmp_path, "roles_in_loop")
     assert "if (k > 1) {\n            event_wait(empty, k_mod_2, empty_phases_);\n          }" in text
     assert "} else {" in text
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Warps meet before they read what others of them wrote, whichever way they came
+
+
+MEET = "named_barrier_sync(1 + p, 128);"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "if (bm > 0) { trigger done; }",
+        "if (bm > 0) { trigger done; } else { bm2 = bm; }",
+        "foreach {i} in [K / 64] { trigger done; }",
+        "inthreads (p == 1) { trigger done; }",
+    ],
+)
+def test_a_meeting_on_one_way_is_none_on_the_other(tmp_path: Path, between: str) -> None:
+    program = tile.edited(
+        tile.GEMM,
+        (
+            (
+                "tma.copy out_s.subspan(64, 128).at(p - 1, 0) => output.subspan(64, 128).at(bm * 2 + p - 1, bn);",
+                f"{between} again = mma.fill.f16 0.0f; "
+                "mma.row.row again, out_s.subspan(64, 64).at(p - 1, 0), rhs_s[0];",
+            ),
+        ),
+    )
+    text = device(tmp_path, program)
+    stored = text.index("store_f16<")
+    between_both = text[stored : text.index("mma.row.row again")]
+    assert between_both.count(MEET) == 2
+    assert between_both.rstrip().rsplit("\n", 2)[-2].strip() == MEET
+
+
+def test_a_meeting_on_one_side_is_none_on_the_other_side(tmp_path: Path) -> None:
+    program = tile.edited(
+        tile.GEMM,
+        (
+            (
+                "tma.copy out_s.subspan(64, 128).at(p - 1, 0) => output.subspan(64, 128).at(bm * 2 + p - 1, bn);",
+                "again = mma.fill.f16 0.0f; if (bm > 0) { trigger done; } "
+                "else { mma.row.row again, out_s.subspan(64, 64).at(p - 1, 0), rhs_s[0]; }",
+            ),
+        ),
+    )
+    text = device(tmp_path, program)
+    other_side = text[text.index("} else {", text.index("mbarrier_arrive(done)")) :]
+    assert other_side.index(MEET) < other_side.index("mma.row.row again")
