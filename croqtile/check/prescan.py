@@ -1,4 +1,4 @@
-"""What a piece of syntax tree assigns, before it is checked."""
+"""What a piece of syntax tree assigns and calls, before it is checked."""
 
 from __future__ import annotations
 
@@ -21,3 +21,16 @@ def assignments(body: Iterable[ast.Stmt], into_roles: bool = False) -> Counter[s
         elif isinstance(statement, (ast.Parallel, ast.InThreads, ast.ForEach, ast.Block)):
             count += assignments(statement.body, into_roles)
     return count
+
+
+def called(body: Iterable[ast.Stmt]) -> set[str]:
+    """The functions that ``call`` statements of ``body`` name."""
+    names: set[str] = set()
+    for statement in body:
+        if isinstance(statement, ast.Call):
+            names.add(statement.function.name)
+        elif isinstance(statement, ast.If):
+            names |= called(statement.then) | called(statement.orelse)
+        elif isinstance(statement, (ast.Parallel, ast.InThreads, ast.ForEach, ast.Block)):
+            names |= called(statement.body)
+    return names

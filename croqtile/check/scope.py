@@ -16,7 +16,7 @@ from typing import NoReturn, Union
 
 from croqtile import diagnostics as diag
 from croqtile import ir
-from croqtile.check.reserved import RESERVED
+from croqtile.check.reserved import reserved
 
 
 class Rejected(Exception):
@@ -249,7 +249,7 @@ class Context:
         """A C identifier for ``name`` that nothing else in this kernel has."""
         base = re.sub(r"\W", "_", name).strip("_") or "value"
         candidate, number = base, 1
-        while candidate in self.cnames or candidate in RESERVED:
+        while candidate in self.cnames or candidate in reserved():
             candidate, number = f"{base}_{number}", number + 1
         self.cnames.add(candidate)
         return candidate

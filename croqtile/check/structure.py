@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from croqtile import ast, fold, ir, rewrite
 from croqtile import diagnostics as diag
 from croqtile.check import definitions, expressions, roles, statements, storage
-from croqtile.check.prescan import assignments
+from croqtile.check.prescan import assignments, called
 from croqtile.check.scope import Context, Poison, ScalarName, ViewName, fail
 from croqtile.check.types import element
 
@@ -19,6 +19,7 @@ def function(ctx: Context, tree: ast.Function) -> tuple[ir.Stmt, ...]:
         ctx.report(diag.BadResult(tree.result.span, tree.result.name))
     ctx.assigned = assignments(tree.body, into_roles=True)
     ctx.assigned_outside = assignments(tree.body)
+    ctx.cnames |= called(tree.body)  # nothing in the kernel may hide them
     _dimensions(ctx, tree)
     for parameter in tree.parameters:
         with ctx.recovering():

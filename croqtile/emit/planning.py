@@ -100,6 +100,7 @@ def role_ranges(warpgroup: ir.Symbol | None, instances: tuple[int, ...]) -> Rang
 def _maps(kernel: ir.Kernel) -> tuple[MapPlan, ...]:
     """One map per way in which a tensor is seen, in order of first use."""
     maps: list[MapPlan] = []
+    taken = _names(kernel)
     for statement, ranges in _with_ranges(kernel.body, kernel.warpgroup, {}):
         if not isinstance(statement, (ir.CopyIn, ir.CopyOut)):
             continue
@@ -109,10 +110,19 @@ def _maps(kernel: ir.Kernel) -> tuple[MapPlan, ...]:
         if found is None:
             same_tensor = sum(1 for known in maps if known.tensor is copy.tensor)
             name = f"{copy.tensor.name}_map" + (f"_{same_tensor + 1}" if same_tensor else "")
+            name += "_" * (name in taken)
             maps.append(MapPlan(name, copy.tensor, copy.dims, copy.tile.buffer.swizzle, writes, copy.whole))
         elif writes and not found.writes:
             maps[maps.index(found)] = replace(found, writes=True)
     return tuple(maps)
+
+
+def _names(kernel: ir.Kernel) -> set[str]:
+    """The names that the program has chosen."""
+    names = {node.cname for node in rewrite.nodes(kernel) if isinstance(node, (ir.Symbol, ir.Fragment))}
+    names.update(tensor.name for tensor in kernel.tensors)
+    names.update(buffer.name for buffer in kernel.buffers)
+    return names | {event.name for event in kernel.events}
 
 
 def find_map(maps: list[MapPlan] | tuple[MapPlan, ...], copy: Copy) -> MapPlan | None:

@@ -43,6 +43,13 @@ def test_other_boxes_make_further_maps(tmp_path: Path) -> None:
     assert [(m.name, m.box) for m in plan.maps[:2]] == [("lhs_map", (64, 64)), ("lhs_map_2", (64, 128))]
 
 
+def test_names_of_the_program_come_first(tmp_path: Path) -> None:
+    text = tile.GEMM.replace("lhs_s", "lhs_map").replace("rhs_s", "tma_load").replace("stage", "uint32_t")
+    plan = plan_of(tmp_path, text)
+    assert [m.name for m in plan.maps] == ["lhs_map_", "rhs_map", "output_map"]
+    assert [buffer.name for buffer in plan.kernel.buffers] == ["lhs_map", "tma_load_1", "out_s"]
+
+
 def test_requested_bytes(tmp_path: Path) -> None:
     """Kernels with mma.load.swiz<128> request 1024 bytes beyond the placement and keep mbarriers in static memory;
     the others 128, where their mbarriers find room."""
