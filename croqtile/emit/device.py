@@ -73,6 +73,7 @@ def _body(context: Context) -> None:
     once = len(blocks) == 1 and blocks[0] in kernel.body
     counted = events.waited_events(kernel.body)
     if not once:
+        events.check_counts(rewrite.roles(kernel))
         for block in blocks:
             for role in block.roles:
                 counted += events.waited_events(role.body)

@@ -6,6 +6,8 @@ an event stands for all of them. The count that an mbarrier is initialised with 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from croqtile import ir, rewrite
 from croqtile.emit.context import Context, Runs
 from croqtile.emit.errors import refuse
@@ -16,12 +18,36 @@ MAX_SLOTS = 32  # bits of the parity variable
 _ONE_THREAD_IS_ENOUGH = (ir.Let, ir.Assign, ir.ForEach, ir.If, ir.Wait, ir.Trigger, ir.CopyIn)
 
 
-def executor(role: ir.Role) -> Runs:
+def executor(role: ir.Role, others: Iterable[ir.Role] = ()) -> Runs:
     """Who executes a role. A warpgroup role that only waits, copies and triggers (a producer) is run by one thread:
-    nobody can tell the difference, and no thread has to meet another."""
-    if role.thread is not None or _one_thread_is_enough(role.body):
+    nobody can tell the difference, and no thread has to meet another.
+
+    ``others``: the roles with which it shares its counts of settings. Where all threads of its warpgroup wait for an
+    event in one of them, all must count the settings of that event here, too."""
+    if role.thread is not None:
+        return Runs.THREAD
+    counted = set(waited_events(role.body))
+    related = (other for other in others if other.thread is None and set(other.instances) & set(role.instances))
+    counting = (other for other in related if counted & set(waited_events(other.body)))
+    if all(_one_thread_is_enough(each.body) for each in (role, *counting)):
         return Runs.THREAD
     return Runs.WARPGROUP
+
+
+def check_counts(roles: Iterable[ir.Role]) -> None:
+    """Refuses roles that share their counts of settings but are run by one thread here and by a whole warpgroup there:
+    only that thread would have counted what it has waited for."""
+    seen: dict[tuple[int, ir.Event], ir.Role] = {}
+    for role in roles:
+        for event in waited_events(role.body):
+            for instance in role.instances:
+                other = seen.setdefault((instance, event), role)
+                if (other.thread is None) != (role.thread is None):
+                    refuse(
+                        role.span,
+                        f"{event.name} is waited for by one thread of warpgroup {instance} in one role and by all of its "
+                        f"threads in another (lines {other.span.line} and {role.span.line}), which count apart",
+                    )
 
 
 def _one_thread_is_enough(body: tuple[ir.Stmt, ...]) -> bool:

@@ -44,6 +44,9 @@ def emit_roles(context: Context, roles: ir.Roles, last: bool, statements: Statem
             _emit_branch(context, members, last, statements, once, budget)
         if not chain:
             out.line("}")
+    if idle and budget and not chain:
+        with out.block(f"if ({_condition(context, idle)})"):
+            out.line(f"give_registers<{budget.producer}>();")
     if chain:
         if idle and budget:
             out.line("} else {")
@@ -95,7 +98,7 @@ def _emit_branch(
         producer = all(_is_producer(role) for role in members)
         out.line(f"give_registers<{budget.producer}>();" if producer else f"take_registers<{budget.consumer}>();")
     for role in members:
-        runs = events.executor(role)
+        runs = events.executor(role, () if once else rewrite.roles(context.plan.kernel))
         inner = replace(
             context,
             runs=runs,

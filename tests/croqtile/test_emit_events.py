@@ -85,6 +85,39 @@ def test_counts_of_roles_in_a_loop_persist(tmp_path: Path) -> None:
     assert text.count("full_phases_ = 0") == 1
 
 
+TWO_REGIONS = """\
+__co__ void gemm(global f16 [64, 64] lhs, global f16 [64, 64] rhs, global f16 [64, 64] output) {
+  parallel {m} by [1] : block {
+    shared f16 [64, 64] a_s, b_s, out_s;
+    shared event full, seen;
+    parallel p by 2 : group-4, t by 128 : thread {
+      inthreads.async (p == 0) { tma.copy.async<full>.swiz<128> lhs => a_s; trigger full; }
+      inthreads.async (p == 1) { wait full; trigger seen; }
+    }
+    parallel p by 2 : group-4, t by 128 : thread {
+      inthreads.async (p == 0) { tma.copy.async<full>.swiz<128> rhs => b_s; trigger full; }
+      inthreads.async (p == 1) { wait full; acc = mma.fill.f32 0.0f; mma.row.row acc, a_s, b_s; mma.store acc, out_s; }
+    }
+    tma.copy out_s => output;
+  }
+}
+"""
+
+
+def test_all_threads_count_what_all_of_them_wait_for_later(tmp_path: Path) -> None:
+    """In the first region one thread could run the role for its warpgroup; but then the others would take the first
+    setting of `full` for the second one, and read `b_s` before it has landed."""
+    text = device(tmp_path, TWO_REGIONS)
+    first = text[text.index("line 7") : text.index("__syncthreads();", text.index("line 7"))]
+    assert first.splitlines()[1].strip() == "event_wait(full, 0, full_phases_);"
+
+
+def test_one_thread_and_its_warpgroup_count_apart(tmp_path: Path) -> None:
+    program = tile.edited(TWO_REGIONS, [("(p == 1)", "(p == 1 && t == 0)")])
+    with pytest.raises(CompileError, match="full is waited for by one thread of warpgroup 1 in one role"):
+        device(tmp_path, program)
+
+
 def test_slots_fit_into_the_parity_variable(tmp_path: Path) -> None:
     inside = context(plan_of(tmp_path, tile.GEMM))
     many = ir.Event("many", 33, True, ir.Span("x.co", 1, 1))

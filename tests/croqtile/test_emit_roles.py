@@ -34,6 +34,20 @@ def test_two_threads_of_a_warpgroup_share_a_branch(tmp_path: Path) -> None:
     assert "if (t == 32) {" in branch
 
 
+def test_idle_warpgroups_give_their_registers_without_a_chain_too(tmp_path: Path) -> None:
+    """A consumer that takes registers waits until all others have given theirs."""
+    edits = [
+        ("parallel p by 3", "launch_bounds(1);\n    parallel p by 4"),
+        ("inthreads.async (p == 0 && t == 0) {", "inthreads.async (p < 2 && t == 32) { trigger done; }\n"
+         "      inthreads.async (p == 0 && t == 0) {"),
+        ("inthreads.async (p > 0) {", "inthreads.async (p == 2) {"),
+        ("sync.wg 1, 2;", ""),
+    ]  # fmt: skip
+    text = device(tmp_path, tile.edited(tile.GEMM, edits))
+    assert "take_registers<" in text
+    assert "  if (p == 3) {\n    give_registers<24>();\n  }" in text
+
+
 def test_roles_join_only_if_something_follows(tmp_path: Path) -> None:
     own = "        tma.copy out_s.subspan(64, 128).at(p - 1, 0) => output.subspan(64, 128).at(bm * 2 + p - 1, bn);\n"
     end = "      }\n    }\n"
