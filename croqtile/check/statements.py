@@ -269,7 +269,8 @@ def copy(ctx: Context, statement: ast.Copy) -> list[ir.Stmt]:
 
 
 def call(ctx: Context, statement: ast.Call) -> list[ir.Stmt]:
-    """``call f(a, b);``"""
+    """``call f(a, b);``: by all threads of the role, which meet before and after it."""
+    collective(ctx, statement.span, "'call'")
     arguments: list[ir.Expr | ir.View] = []
     for argument in statement.arguments:
         if views.is_view(ctx, argument):

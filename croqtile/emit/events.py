@@ -45,8 +45,8 @@ def check_counts(roles: Iterable[ir.Role]) -> None:
                 if (other.thread is None) != (role.thread is None):
                     refuse(
                         role.span,
-                        f"{event.name} is waited for by one thread of warpgroup {instance} in one role and by all of its "
-                        f"threads in another (lines {other.span.line} and {role.span.line}), which count apart",
+                        f"{event.name} is waited for by one thread of warpgroup {instance} in one role and by all of "
+                        f"its threads in another (lines {other.span.line} and {role.span.line}), which count apart",
                     )
 
 

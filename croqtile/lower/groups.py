@@ -178,6 +178,8 @@ class _Walk:
         self.open = _union(opens) if opens else None
 
     def branch(self, statement: ir.If) -> list[ir.Stmt]:
+        if not any(_concerns_groups(s) for s in rewrite.statements((statement,))):
+            return [statement]  # its condition may even differ between the threads, which must wait together
         before = self.state()
         then = tuple(self.run(statement.then) + self.drain(statement.span))
         after_then = self.state()
@@ -228,6 +230,13 @@ def _union(groups: Iterable[_Group]) -> _Group:
     for group in groups:
         result |= group
     return result
+
+
+def _concerns_groups(statement: ir.Stmt) -> bool:
+    """Does it issue, await or need matrix instructions, or may it release their operands?"""
+    if isinstance(statement, (ir.Mma, ir.MmaCommit, ir.MmaWait, *_RELEASING)):
+        return True
+    return not rewrite.bodies(statement) and bool(_fragments(statement))
 
 
 def _only_accumulates(body: tuple[ir.Stmt, ...]) -> bool:

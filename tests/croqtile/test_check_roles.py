@@ -38,6 +38,7 @@ CASES: dict[str, Edits] = {
     "copy-under-thread-value": [("tma.copy out_s", "first = t == 0; if (first) tma.copy out_s")],
     "inthreads-empty": [("wait full[stage];", "wait full[stage]; inthreads (p == 0) x = 1;")],
     "inthreads-of-threads": [("wait full[stage];", "wait full[stage]; inthreads (t == 0) trigger done;")],
+    "call-by-some-threads": [("wait full[stage];", "wait full[stage]; if (t == 0) call f(out_s);")],
     "role-in-role": [("wait full[stage];", "wait full[stage]; inthreads.async (p == 1) x = 1;")],
 }
 

@@ -153,6 +153,11 @@ CASES = {
         FILL + S + P + "if (m > 0) { " + APPLY_S + "} ",
         "mma(s) C mma(o1) C if{W1 apply.s W0}{W0} trigger.empty",
     ),
+    # `wgmma.wait_group` is for whole warps: it must not stand where a condition parts the threads.
+    "some-threads-only": (
+        FILL + S + "int x = 0; if (t == 0) { x = 1; } " + P,
+        "mma(s) C if{x_1.1}{} mma(o1) C W0 trigger.empty",
+    ),
     "only-some-warpgroups": (
         FILL + "inthreads (p == 1) { " + S + "} " + P,
         "only{mma(s) C W0} mma(o1) C W0 trigger.empty",
