@@ -121,8 +121,8 @@ class Context:
     def _read(self) -> frozenset[ir.Symbol]:
         return frozenset(node.symbol for node in rewrite.nodes(self.plan.kernel) if isinstance(node, ir.Var))
 
-    def printer(self, span: ir.Span | None = None, elements: Elements | None = None) -> Printer:
-        return Printer(self.ring, elements, span)
+    def printer(self, elements: Elements | None = None) -> Printer:
+        return Printer(self.ring, elements)
 
     def expression(self, expr: ir.Expr) -> str:
         return self.printer()(expr)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from croqtile import ir
-from croqtile.emit.errors import refuse
 
 _PRECEDENCE = {
     "||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6,
@@ -33,6 +32,8 @@ _ROUNDING = {
     ir.Elem.U8: "static_cast<uint8_t>",
 }
 
+_SHORT_FLOATS = (ir.Elem.F16, ir.Elem.BF16, ir.Elem.E4M3, ir.Elem.E5M2)
+
 Elements = Callable[[ir.FragElement], str]
 
 
@@ -44,11 +45,9 @@ class Printer:
         self,
         substitutes: Mapping[ir.Expr, str] | None = None,
         elements: Elements | None = None,
-        span: ir.Span | None = None,
     ) -> None:
         self._substitutes = substitutes or {}
         self._elements = elements
-        self._span = span
 
     def __call__(self, expr: ir.Expr) -> str:
         return self._text(expr)[0]
@@ -108,13 +107,11 @@ class Printer:
         return f"{(_FLOAT_FUNCTIONS if floating else _INTEGER_FUNCTIONS)[expr.name]}({arguments})"
 
     def _tensor_element(self, tensor: ir.Tensor, indices: tuple[ir.Expr, ...]) -> str:
-        if tensor.elem.bytes == 1 and tensor.elem not in (ir.Elem.S8, ir.Elem.U8) and self._span is not None:
-            refuse(self._span, f"elements of type {tensor.elem.spelling} cannot be read one by one")
         position = self.operand(indices[0])
         for extent, index in zip(tensor.dims[1:], indices[1:], strict=True):
             position = f"({position} * static_cast<int64_t>({self(extent)}) + {self(index)})"
         text = f"{tensor.name}[{position}]"
-        return f"static_cast<float>({text})" if tensor.elem.bytes < 4 and tensor.elem.spelling.endswith("16") else text
+        return f"static_cast<float>({text})" if tensor.elem in _SHORT_FLOATS else text
 
 
 def is_floating(expr: ir.Expr) -> bool:

@@ -170,7 +170,7 @@ def _value(context: Context, apply: ir.FragApply, position: int | None) -> str:
     if position == 1:
         column = apply.indices[1]
         value = rewrite.replace(value, {column: replace(column, cname=f"({column.cname} + 1)")})
-    return context.printer(apply.span, lambda e: _element(e.fragment, apply.fragment, position))(value)
+    return context.printer(lambda e: _element(e.fragment, apply.fragment, position))(value)
 
 
 def _array(fragment: ir.Fragment) -> str:

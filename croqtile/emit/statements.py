@@ -60,9 +60,9 @@ class Statements:
             case ir.Let(symbol, value):
                 if context.ring.get(value) != symbol.cname:
                     const = context.unused(symbol) + ("" if symbol.mutable else "const ")
-                    out.line(f"{const}{symbol.ctype} {symbol.cname} = {context.printer(statement.span)(value)};")
+                    out.line(f"{const}{symbol.ctype} {symbol.cname} = {context.expression(value)};")
             case ir.Assign(symbol, value):
-                out.line(f"{symbol.cname} = {context.printer(statement.span)(value)};")
+                out.line(f"{symbol.cname} = {context.expression(value)};")
             case ir.ForEach():
                 self._loop(context, statement, last)
             case ir.If():

@@ -62,6 +62,12 @@ def test_element_of_a_tensor() -> None:
     assert is_floating(element)
 
 
+@pytest.mark.parametrize("elem", [ir.Elem.BF16, ir.Elem.E4M3, ir.Elem.E5M2])
+def test_elements_of_short_floats_are_read_as_f32(elem: ir.Elem) -> None:
+    element = ir.TensorElement(ir.Tensor("scale", elem, (lit(64),), at(1)), (expr(X),))
+    assert Printer()(element) == "static_cast<float>(scale[x])"
+
+
 def test_floating() -> None:
     assert not is_floating(op(X, "+", Y))
     assert is_floating(op(X, "+", F))
