@@ -42,7 +42,7 @@ class Scalars:
         known, how = self.scope.known[let.symbol], self.mutables.get(let.symbol)
         if how is None or how.mode != "running":
             return
-        if isinstance(known, Affine) and not known.counters():
+        if isinstance(known, Affine) and not known.counters() and self._counts_round(known, how):
             count = symbolic.counter(let.symbol.cname, None if how.decreasing else 0)
             self.raw[let.symbol] = known + count
             self._show(let.symbol)
@@ -85,7 +85,7 @@ class Scalars:
         first: dict[ir.Symbol, Affine] = {}
         for symbol in changed - self.raw.keys():
             how, known = self.mutables[symbol], self.scope.known.get(symbol)
-            if how.mode == "closed" and isinstance(known, Affine):
+            if how.mode == "closed" and isinstance(known, Affine) and self._counts_round(known, how):
                 first[symbol] = known
                 self.scope.known[symbol] = self._advanced(known, how, how.per_iteration.get(id(loop), 0), counter)
             else:
@@ -134,6 +134,15 @@ class Scalars:
 
     def _show(self, symbol: ir.Symbol) -> None:
         self.scope.known[symbol] = self._reduced(self.raw[symbol], self.mutables[symbol])
+
+    def _counts_round(self, start: Affine, how: Mutable) -> bool:
+        """Is a scalar that starts at ``start`` its count modulo ``how.modulus`` from the start, not only once it has been
+        stepped? (It is if there is no modulus.)"""
+        if how.modulus is None:
+            return True
+        facts = self.scope.facts
+        below = symbolic.at_least(symbolic.constant(how.modulus - 1) - start, 0, facts)
+        return below and symbolic.at_least(start, 0, facts)
 
     def _advanced(self, start: Affine, how: Mutable, by: int, count: Affine) -> Known:
         return self._reduced(start + count.scaled(by), how)

@@ -50,6 +50,17 @@ def test_a_stage_that_counts_round_across_tiles():
     assert text(kernel)[2:] == ["wait full[stage_ % 4]", "step stage_ += 1"]
 
 
+@pytest.mark.parametrize("loops", [1, 2])
+def test_a_stage_that_starts_outside_its_round_is_not_followed(loops):
+    """From 5 in steps of (x + 1) % 4: the first stage is 5, not 1."""
+    stage, extents = b.value("stage", mutable=True), [cdiv(M, 64), cdiv(K, 64)][:loops]
+    body = (b.wait(FULL, op(stage, "%", 4)), b.assign(stage, op(op(stage, "+", 1), "%", 4)))
+    for extent in extents:
+        body = (b.foreach(b.counter("k", extent), *body),)
+    (line,) = [line for line in text(one_role(b.let(stage, 5), *body)) if line.startswith("opaque")]
+    assert "`stage` is not known" in line
+
+
 def test_a_count_in_one_loop_is_that_loop_s_counter():
     it, k = b.value("it", mutable=True), b.counter("k", cdiv(K, 64))
     body = (b.wait(FULL, op(it, "%", 4)), b.assign(it, op(it, "+", 1)))
