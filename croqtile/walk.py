@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from croqtile import ir
+from croqtile import fold, ir
 
 # Counted loops with at most this many iterations are analysed as straight-line code (stages, halves, k steps).
 UNROLL_LIMIT = 16
+
+_LONGEST_ROUND = 64  # stages
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,8 @@ def _mode(let: tuple[tuple[int, ...], int, int] | None, sites: list[_Site]) -> M
 def update_of(statement: ir.Assign) -> Update | None:
     """The update that ``x = …x…;`` is, if it is one."""
     value = statement.value
+    if isinstance(value, ir.Select):
+        return _round(value, statement.symbol)
     if not isinstance(value, ir.Binary):
         return None
     if value.op == "%" and isinstance(value.right, ir.IntLit) and value.right.value > 0:
@@ -193,6 +197,30 @@ def update_of(statement: ir.Assign) -> Update | None:
         return None if by is None else Update(by, value.right.value)
     by = _increment(value, statement.symbol)
     return None if by is None else Update(by)
+
+
+def _round(value: ir.Select, symbol: ir.Symbol) -> Update | None:
+    """``x + 1 == n ? 0 : x + 1`` and other ways to step round: found by trying every x below n.
+
+    What it does to an x of n or more does not matter: ``Mutable`` describes scalars that start below n.
+    """
+    if set(mentioned(value)) != {symbol}:
+        return None
+    constants = {node.value for node in _expressions(value) if isinstance(node, ir.IntLit)}
+    for modulus in sorted({constant + more for constant in constants for more in (0, 1, 2)}):
+        if not 2 <= modulus <= _LONGEST_ROUND:
+            continue
+        results = [fold.evaluate(value, {symbol: x}) for x in range(modulus)]
+        by = results[0]
+        if by and results == [(x + by) % modulus for x in range(modulus)]:
+            return Update(by, modulus)
+    return None
+
+
+def _expressions(expr: ir.Expr) -> Iterator[ir.Expr]:
+    yield expr
+    for inner in _operands(expr):
+        yield from _expressions(inner)
 
 
 def _increment(value: ir.Expr, symbol: ir.Symbol) -> int | None:

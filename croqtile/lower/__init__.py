@@ -1,5 +1,6 @@
 """Completes a checked kernel: what the program leaves implicit becomes explicit.
 
+rounds     stages that count round in several statements
 stages     a buffer that holds several stages → an array of them
 layouts    SharedBuffer.swizzle
 arrivals   Event.arrivals
@@ -12,12 +13,13 @@ from __future__ import annotations
 
 from croqtile import ir
 from croqtile.diagnostics import CompileError, Diagnostic
-from croqtile.lower import arrivals, groups, layouts, releases, shapes, stages
+from croqtile.lower import arrivals, groups, layouts, releases, rounds, shapes, stages
 
 
 def lower(kernel: ir.Kernel) -> ir.Kernel:
     """The completed kernel. Raises CompileError where no layout or no safe completion exists."""
     problems: list[Diagnostic] = []
+    kernel = rounds.join(kernel)
     kernel = stages.split(kernel)
     kernel = layouts.assign(kernel, problems)
     kernel = arrivals.count(kernel, problems)
