@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -70,10 +70,14 @@ class Meeting:
             self.stored[name] = [*self.stored.get(name, []), *tiles]
 
 
+MOST_GROUPS = 8  # that a wait can leave running, and one more
+
+
 @dataclass
 class Flight:
     """Matrix instructions that may still run: accumulators of each committed group, oldest first, and of what has been
-    issued since."""
+    issued since. Where ways join, a group holds what it may hold on any of them; groups are counted from the newest, as
+    waits do."""
 
     groups: list[list[ir.Fragment]] = field(default_factory=list)
     issued: list[ir.Fragment] = field(default_factory=list)
@@ -87,6 +91,8 @@ class Flight:
     def commit(self) -> None:
         self.groups.append(self.issued)
         self.issued = []
+        if len(self.groups) > MOST_GROUPS:
+            self.groups[:2] = [_union(*self.groups[:2])]
 
     def wait(self, pending: int) -> list[ir.Fragment]:
         """Leaves ``pending`` groups. The accumulators that nothing in flight uses any more."""
@@ -94,6 +100,48 @@ class Flight:
         running = {fragment for group in (*self.groups, self.issued) for fragment in group}
         done = dict.fromkeys(fragment for group in finished for fragment in group)
         return [fragment for fragment in done if fragment not in running]
+
+    def join(self, other: Flight) -> None:
+        """Either may be in flight here."""
+        missing = max(len(other.groups) - len(self.groups), 0)
+        self.groups[:0] = [[] for _ in range(missing)]
+        for position in range(1, len(other.groups) + 1):
+            self.groups[-position] = _union(self.groups[-position], other.groups[-position])
+        self.issued = _union(self.issued, other.issued)
+
+    def follow(self, body: Iterable[ir.Stmt]) -> None:
+        """What is in flight behind ``body``."""
+        for statement in body:
+            if isinstance(statement, ir.Mma):
+                self.issued.append(statement.accumulator)
+            elif isinstance(statement, ir.MmaCommit):
+                self.commit()
+            elif isinstance(statement, ir.MmaWait):
+                self.wait(statement.pending)
+            elif isinstance(statement, ir.ForEach):
+                self.enter(statement.body)
+            elif isinstance(statement, ir.If):
+                other = self.copy()
+                self.follow(statement.then)
+                other.follow(statement.orelse)
+                self.join(other)
+            elif isinstance(statement, ir.OnlyWarpgroups):
+                other = self.copy()
+                self.follow(statement.body)
+                self.join(other)
+
+    def enter(self, body: tuple[ir.Stmt, ...]) -> None:
+        """What is in flight at the head of a loop: what was before it, or what an iteration has left."""
+        while True:
+            head, end = self.copy(), self.copy()
+            end.follow(body)
+            self.join(end)
+            if self == head:
+                return
+
+
+def _union(one: list[ir.Fragment], other: list[ir.Fragment]) -> list[ir.Fragment]:
+    return list(dict.fromkeys((*one, *other)))
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from croqtile import ir, rewrite
 from croqtile.emit import events, fragments, mma, transfer
-from croqtile.emit.context import Context, Flight, Runs
+from croqtile.emit.context import Context, Flight, Meeting, Runs
 from croqtile.emit.errors import refuse
 from croqtile.emit.planning import role_ranges
 from croqtile.emit.rings import ring_variables
@@ -74,8 +74,7 @@ class Statements:
                 before, unmet = context.flight.copy(), context.meeting.copy()
                 with out.block(f"if ({context.expression(condition)})"):
                     self.emit(nested, inner, last)
-                _join(context, inner, before, before)
-                context.meeting.join(unmet)
+                _join(context, inner, before, unmet)
             case ir.Wait():
                 events.emit_wait(context, statement)
             case ir.Trigger():
@@ -126,7 +125,8 @@ class Statements:
             # Once round the ring per iteration: slots and addresses become constants of the unrolled body.
             context.out.unroll(max(slots for _, slots in ring.values()))
         extent = context.expression(loop.extent)
-        unmet = context.meeting.copy()
+        before, unmet = context.flight.copy(), context.meeting.copy()
+        context.flight.enter(loop.body)
         context.meeting.unknown(_written_buffers(loop.body))
         first, second = f"for (int {counter} = 0{starts}; {counter} < {extent};", f"++{counter}{steps})"
         if context.out.fits(f"{first} {second} {{"):
@@ -136,9 +136,10 @@ class Statements:
             first = f"     {second}"
         with context.out.block(first, note=f"line {loop.span.line}"):
             self.emit(inner, loop.body, False)
-        context.meeting.unknown(_written_buffers(loop.body))
-        if not constant:  # perhaps it does not run at all
-            context.meeting.join(unmet)
+        if constant:
+            context.meeting.unknown(_written_buffers(loop.body))
+        else:  # perhaps it does not run at all
+            _join(context, loop.body, before, unmet)
 
     def _branches(self, context: Context, branch: ir.If, last: bool) -> None:
         out = context.out
@@ -153,8 +154,7 @@ class Statements:
             with out.indented():
                 self.emit(context, branch.orelse, last)
             out.line("}")
-        _join(context, branch.then + branch.orelse, before, after)
-        context.meeting.join(met)
+        _join(context, branch.then + branch.orelse, after, met)
 
 
 def _run_of(kind: type[ir.Stmt], body: tuple[ir.Stmt, ...], position: int) -> list:  # type: ignore[type-arg]
@@ -177,12 +177,12 @@ def _written_buffers(body: tuple[ir.Stmt, ...]) -> set[str]:
     return set(stores)
 
 
-def _join(context: Context, body: tuple[ir.Stmt, ...], before: Flight, after: Flight) -> None:
-    """Behind a branch that may have been taken or not: ``after`` is what was in flight at the end of the other way.
-    Where the ways differ, what was in flight before may still be."""
+def _join(context: Context, body: tuple[ir.Stmt, ...], flight: Flight, meeting: Meeting) -> None:
+    """Behind ``body``, which may have been executed or not: ``flight`` and ``meeting`` hold at the end of the other
+    way."""
     context.meeting.unknown(_written_buffers(body))
-    if context.flight != after:
-        context.flight.restore(before)
+    context.meeting.join(meeting)
+    context.flight.join(flight)
 
 
 # --------------------------------------------------------------------------------------------------------------

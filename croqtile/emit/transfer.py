@@ -95,21 +95,22 @@ def _emit_loads(context: Context, copy: ir.CopyIn, plan: Copy) -> None:
 
 
 def emit_copies_out(context: Context, copies: list[ir.CopyOut], last: bool) -> None:
-    """Shared → global, by one thread once all writers have met; then everyone waits until the sources are read.
-    ``last``: nothing follows that could touch them."""
+    """Shared → global, by one thread once all writers have met; then everyone waits until the copies are complete.
+    ``last``: nothing follows that could touch the sources or the destinations; then it is enough that the sources have
+    been read, without which the CTA must not end."""
     if context.runs is not Runs.THREAD and not (context.meeting.together and not context.meeting.stored):
         context.meet()
     if context.runs is Runs.THREAD:
-        _emit_stores(context, copies)
+        _emit_stores(context, copies, last)
         return
     with context.out.block(f"if ({_elected(context)})", note=f"tma.copy, line {copies[0].span.line}"):
-        _emit_stores(context, copies)
+        _emit_stores(context, copies, last)
     context.meeting.together = False
     if not last:
         context.meet()
 
 
-def _emit_stores(context: Context, copies: list[ir.CopyOut]) -> None:
+def _emit_stores(context: Context, copies: list[ir.CopyOut], last: bool) -> None:
     for copy in copies:
         plan = plan_copy(copy, context.ranges)
         tensor_map = find_map(context.plan.maps, plan)
@@ -118,14 +119,16 @@ def _emit_stores(context: Context, copies: list[ir.CopyOut]) -> None:
             address = context.shared_address(plan.tile.buffer, piece.offset)
             coordinates = [context.expression(coordinate) for coordinate in piece.coordinates]
             context.out.call("tma_store", [tensor_map.name, address, *coordinates])
-    context.out.line("tma_store_wait();")
+    context.out.line("tma_store_wait();" if last else "tma_store_complete();")
 
 
 def emit_call(context: Context, call: ir.Call) -> None:
     """A device function by all threads: it may read what others wrote, and write what they read."""
     context.meet()
     context.out.call(call.function, [_argument(context, argument) for argument in call.args])
-    context.out.line("fence_proxy_async();")
+    views = [argument for argument in call.args if isinstance(argument, ir.View)]
+    in_tensors = any(isinstance(view.root, ir.Tensor) for view in views)
+    context.out.line("fence_proxy_async_everywhere();" if in_tensors else "fence_proxy_async();")
     context.meet()
 
 
@@ -138,11 +141,20 @@ def _argument(context: Context, argument: ir.Expr | ir.View) -> str:
             refuse(argument.span, f"{shared.buffer.name} is swizzled; only row-major tiles can be passed to a function")
         address = context.shared_address(shared.buffer, shared.offset())
         return f"shared_pointer<{POINTER_TYPES[shared.buffer.elem]}>({address})"
-    position: ir.Expr = fold.ZERO
-    for dim, extent in zip(argument.dims, argument.root.dims, strict=True):
+    return _pointer(context, argument)
+
+
+def _pointer(context: Context, view: ir.View) -> str:
+    """Where a view of a tensor starts. Elements are counted in 64 bits: a tensor may have more than 2³¹ of them."""
+    name, text = view.root.name, ""
+    assert isinstance(view.root, ir.Tensor)
+    for dim, extent in zip(view.dims, view.root.dims, strict=True):
         start: ir.Expr = fold.ZERO
         for level in dim.levels:
             start = fold.binary("+", start, fold.binary("*", level.index, level.step))
-        position = fold.binary("+", fold.binary("*", position, extent), start)
-    name = argument.root.name
-    return name if position == fold.ZERO else f"{name} + {context.expression(position)}"
+        if text:
+            rest = "" if start == fold.ZERO else f" + {context.expression(start)}"
+            text = f"({text} * {context.printer().operand(extent)}{rest})"
+        elif start != fold.ZERO:
+            text = f"static_cast<int64_t>({context.expression(start)})"
+    return f"{name} + {text}" if text else name

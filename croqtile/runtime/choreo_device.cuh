@@ -32,7 +32,8 @@ __host__ __device__ constexpr uint32_t align_up(uint32_t value, uint32_t alignme
   return (value + alignment - 1) / alignment * alignment;
 }
 
-__host__ __device__ constexpr int divide_up(int a, int b) { return (a + b - 1) / b; }
+// Rounded up for a > 0, without the overflow of (a + b - 1) / b; b > 0.
+__host__ __device__ constexpr int divide_up(int a, int b) { return a > 0 ? (a - 1) / b + 1 : (a + b - 1) / b; }
 
 // The slot after `slot` in a ring.
 template <int Slots>
@@ -248,15 +249,24 @@ __device__ __forceinline__ void tma_store(const CUtensorMap& map, uint32_t tile,
 }
 
 // Closes the group of stores issued by this thread and waits until their shared source may be overwritten. (The stores
-// themselves complete before the kernel does.)
+// themselves complete before the kernel does, but possibly after later stores and loads.)
 __device__ __forceinline__ void tma_store_wait() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
+// The same, and waits until what they have written is complete, too.
+__device__ __forceinline__ void tma_store_complete() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
 // Orders this thread's ordinary accesses to shared memory before later ones by the copy engine and the matrix units
 // (by whoever follows it through a barrier).
 __device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// The same for accesses to global memory as well.
+__device__ __forceinline__ void fence_proxy_async_everywhere() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Barriers among warps

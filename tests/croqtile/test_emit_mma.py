@@ -133,6 +133,42 @@ def test_registers_in_flight_are_left_alone(inside: Context) -> None:
     assert "registers_complete(out);" in emitted(inside)
 
 
+CARRIED = """\
+          mma.wait<0>;
+          frag.apply total, [](i, j) { return total.at(i, j) + acc.at(i, j); };
+          acc = mma.fill.f16 0.0f;
+          mma.row.row acc, a, b;
+          mma.commit;
+          mma.wait<1>;
+        }
+        mma.wait<0>;
+"""
+
+
+def test_a_result_of_the_iteration_before_is_read_after_the_wait_only(tmp_path: Path) -> None:
+    """The group of an iteration is awaited in the next one, which stands before it in the text."""
+    edits = [
+        ("acc = mma.fill.f16 0.0f;", "fragment f32[64, 128] total {0.0f}; acc = mma.fill.f16 0.0f;"),
+        (
+            "          mma.row.row acc, a, b;\n          mma.commit;\n          trigger empty[stage];\n        }\n",
+            CARRIED,
+        ),
+    ]
+    text = device(tmp_path, tile.edited(tile.GEMM, edits))
+    assert text.index("wgmma_wait<0>();") < text.index("registers_complete(acc);") < text.index(" = total[")
+    assert "registers_complete" not in text[text.index("wgmma_commit") : text.rindex("wgmma_wait<0>();")]
+
+
+def test_a_group_of_a_branch_may_be_in_flight_behind_it(inside: Context) -> None:
+    inside.flight.issued.append(accumulator(64, 64))
+    taken = inside.flight.copy()
+    taken.commit()
+    inside.flight.issued.clear()
+    inside.flight.join(taken)
+    mma.emit_wait(inside, ir.MmaWait(0, span()))
+    assert emitted(inside).endswith("registers_complete(acc);")
+
+
 def test_an_accumulator_of_a_running_group_is_in_flight(inside: Context) -> None:
     acc = accumulator(64, 64)
     for _ in range(2):

@@ -89,7 +89,27 @@ def test_stores_out_meet_before_and_after(tmp_path: Path) -> None:
     text = form(tmp_path, "calls")
     store = text.index("tma_store(")
     assert "named_barrier_sync(1 + p, 128);" in text[text.rindex("scale_rows(", 0, store) : store]
-    assert text[store:].index("tma_store_wait();") < text[store:].index("named_barrier_sync(1 + p, 128);")
+    assert text[store:].index("tma_store_complete();") < text[store:].index("named_barrier_sync(1 + p, 128);")
+
+
+def test_stores_out_are_complete_where_something_follows(tmp_path: Path) -> None:
+    """A later statement may read the tensor, or write the same part of it: that its source has been read is not
+    enough."""
+    own = "tma.copy o_s => output.subspan(64, 64).at(m, 0);"
+    again = "tma.copy.async<full>.swiz<128> output.subspan(64, 64).at(m, 0) => q_s; trigger full; wait full;"
+    assert "tma_store_complete" not in device(tmp_path, tile.SOFTMAX)
+    text = device(tmp_path, tile.edited(tile.SOFTMAX, [(own, own + again)]))
+    assert text.index("tma_store(") < text.index("tma_store_complete();") < text.rindex("tma_load(")
+
+
+def test_calls_on_tensors(tmp_path: Path) -> None:
+    """What a function writes to a tensor, the copy engine may read next; and tensors may have 2³² elements."""
+    call = "call f(output.subspan(64, 64).at(m, 1), output, output.subspan(64, 64).at(0, m)); wait full;"
+    text = device(tmp_path, tile.edited(tile.SOFTMAX, [("wait full;", call)]))
+    assert (
+        "f(output + (static_cast<int64_t>(m * 64) * 64 + 64), output, output + static_cast<int64_t>(m * 64));" in text
+    )
+    assert "fence_proxy_async_everywhere();" in text
 
 
 def test_adjacent_stores_out_are_one_group(tmp_path: Path) -> None:
