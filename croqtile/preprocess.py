@@ -326,13 +326,27 @@ class _Reader:
         white = (*self.machine.t_WS,)
         kept = tuple(Token(" " if t.type in white else str(t.value), t.source) for t in tokens)
         start, last = self.offset(tokens[0].source), tokens[-1].source
-        end = self.offset(last) + last.length
+        end = self.after_arguments(self.offset(last) + last.length)
         inside = [entry for entry in self.directives if start <= entry[0] < end]
         for offset, name, active, _ in inside:
             if name == "include" and active:
                 self.report(BadDirective(self.source.span(offset, 1), name, "not inside a __co__ function"))
         directives = "".join(text for _, name, _, text in inside if name in _KEPT_DIRECTIVES)
         return CoFunction(start, end, kept, directives, tokens[0].source)
+
+    def after_arguments(self, end: int) -> int:
+        """``end``, or behind the parentheses that follow it: nothing but the arguments of a macro whose text ended with
+        the function's brace can stand there."""
+        text = self.source.text
+        opening = re.compile(r"\s*\(").match(text, end)
+        if opening is None:
+            return end
+        depth = 1
+        for parenthesis in re.compile(r"[()]").finditer(text, opening.end()):
+            depth += 1 if parenthesis.group() == "(" else -1
+            if depth == 0:
+                return parenthesis.end()
+        return end
 
     def offset(self, span: Span) -> int:
         return self.source.offset(span)

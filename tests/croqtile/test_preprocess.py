@@ -111,7 +111,14 @@ def test_a_macro_may_hold_a_whole_function(tmp_path: Path) -> None:
     source = read(tmp_path, text)
     function = only(source)
     assert text_of(function) == "__co__ void first() { body }"
-    assert source.text[function.start : function.end] == "MAKE"
+    assert source.text[function.start : function.end] == "MAKE(first)"
+
+
+def test_macros_may_hold_parts_of_a_function(tmp_path: Path) -> None:
+    text = "#define HEAD(n) __co__ void n()\n#define TAIL(x, y) x }\nHEAD(first) { TAIL((a), b) int c;\nHEAD(g) { }\nint d;\n"
+    source = read(tmp_path, text)
+    assert [text_of(f) for f in source.functions] == ["__co__ void first() { (a) }", "__co__ void g() { }"]
+    assert [text[f.start : f.end] for f in source.functions] == ["HEAD(first) { TAIL((a), b)", "HEAD(g) { }"]
 
 
 # -- functions
