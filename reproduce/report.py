@@ -47,10 +47,11 @@ def value_text(cell: Cell, column: Column) -> Text:
         return Text("[NO-RUN]", style="bold red")
     if cell.status == FAILED:
         return Text("FAILED", style="bold red")
-    return Text(_format(cell, column), style="bold red" if cell.verdict == DIFFERS else "")
+    return Text(value_format(cell, column), style="bold red" if cell.verdict == DIFFERS else "")
 
 
-def _format(cell: Cell, column: Column) -> str:
+def value_format(cell: Cell, column: Column) -> str:
+    """A value in the digits and the unit that the tables print; a star marks a reservation."""
     value = cell.value
     star = "*" if cell.reason else ""  # a measured value with a reservation; the row's notes explain it
     if isinstance(value, bool):
@@ -68,7 +69,8 @@ def _verdict_text(row: Row) -> Text:
     return Text(row.verdict, style=_STYLES.get(row.verdict, "yellow" if row.verdict.startswith(EQUAL) else ""))
 
 
-def _heading(column: Column) -> str:
+def heading(column: Column) -> str:
+    """The column's title with its unit."""
     return f"{column.title} [{column.unit}]" if column.unit else column.title
 
 
@@ -77,7 +79,7 @@ def show_table(table: Table, to: Console) -> None:
     rich.add_column("", no_wrap=True)
     for column in table.columns:
         text = column.kind == "text"
-        rich.add_column(Text(_heading(column)), justify="left" if text else "right", no_wrap=text)
+        rich.add_column(Text(heading(column)), justify="left" if text else "right", no_wrap=text)
     rich.add_column("paper", no_wrap=True)
     rich.add_column("verdict", no_wrap=True)
     for row in table.rows:
@@ -87,7 +89,7 @@ def show_table(table: Table, to: Console) -> None:
         ]
         rich.add_row(Text(row.label), *cells, Text(row.paper), _verdict_text(row))
     to.print(rich)
-    notes = [f"{row.label}: {note}" for row in table.rows for note in (*row.notes, *_failures(row))]
+    notes = [f"{row.label}: {note}" for row in table.rows for note in (*row.notes, *failures(row))]
     notes += table.notes
     for note in notes:
         to.print(Text(f"  {note}"), soft_wrap=True)
@@ -95,7 +97,7 @@ def show_table(table: Table, to: Console) -> None:
         to.print()
 
 
-def _failures(row: Row) -> list[str]:
+def failures(row: Row) -> list[str]:
     """Why cells of the row have no value, each reason once, with the log that tells the rest."""
     found: dict[str, str] = {}
     for cell in row.cells.values():
