@@ -1,0 +1,148 @@
+"""The top of the page: one line per claim of the paper, and what was not measured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from reproduce import verify
+from reproduce.html.cells import IN_PART, IN_RANGE, MARKS, NEAR, OUT_OF_RANGE, timed_findings, tone, verdict_of
+from reproduce.results import Document
+from reproduce.step import Step
+from reproduce.tables import DIFFERS, EQUAL, FAILED, NO_RUN, NOT_MEASURED, SHOWN
+
+# How a reader is told what judged a timed value.
+PROFILES = {
+    "h800": "the paper's values, H800",
+    "h100": "the paper's notes, H100",
+    "h200": "this project's reference runs, H200",
+    "any": "which rows gain and which stay flat, any GPU",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    step: str
+    title: str
+    verdict: str
+    details: tuple[str, ...]
+    has_results: bool
+
+    @property
+    def mark(self) -> str:
+        return MARKS.get(self.verdict, "")
+
+    @property
+    def tone(self) -> str:
+        return tone(self.verdict)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Something without a value: ``what`` (step and table), how many cells, and why."""
+
+    what: str
+    cells: int
+    why: str
+
+
+def claims(steps: Mapping[str, Step], documents: Mapping[str, Document], problems: Mapping[str, str]) -> list[Claim]:
+    """One line per step, in the order of ``steps``; ``problems`` names results files that could not be read."""
+    found = []
+    for name, step in steps.items():
+        if name in documents:
+            found.append(_claim(documents[name]))
+        elif name in problems:
+            found.append(Claim(name, step.title, FAILED, (problems[name],), False))
+        else:
+            found.append(Claim(name, step.title, NOT_MEASURED, (f"no results yet: run ./ae {name}",), False))
+    return found
+
+
+def tally(documents: Sequence[Document]) -> Counter[str]:
+    """How many cells have which verdict. Timed cells that a profile judges count as in or out of range."""
+    counts: Counter[str] = Counter()
+    for document in documents:
+        _, findings = timed_findings(document)
+        for table in document.tables:
+            for row in table.rows:
+                for column in table.columns:
+                    if column.key not in row.cells:
+                        continue
+                    finding = findings.get(f"{document.step}/{table.id}/{row.id}/{column.key}")
+                    verdict = verdict_of(row.cells[column.key], column)
+                    if finding is not None and finding.status in (verify.OK, verify.MISMATCH):
+                        verdict = IN_RANGE if finding.status == verify.OK else OUT_OF_RANGE
+                    if verdict:
+                        counts[verdict] += 1
+    return counts
+
+
+def _claim(document: Document) -> Claim:
+    counts = tally([document])
+    words = (
+        (EQUAL, "equal to the paper's"),
+        (NEAR, "near the paper's, within the table's tolerance"),
+        (DIFFERS, "differ from the paper's"),
+        (NO_RUN, "did not run to the end"),
+        (FAILED, "failed"),
+        (SHOWN, "shown beside the paper's, not judged"),
+        (NOT_MEASURED, "not measured"),
+    )
+    parts = [f"{counts[verdict]} {text}" for verdict, text in words if counts[verdict]]
+    details = [f"Values: {', '.join(parts)}." if parts else "No value of it is judged."]
+    details += _timed(document)
+    if not document.complete:
+        details.append("The step was interrupted: the same command goes on from there.")
+    return Claim(document.step, document.title, _verdict(counts), tuple(details), True)
+
+
+def _timed(document: Document) -> list[str]:
+    """Timed values against the profile of their GPU and, for comparison, the paper's machine and the bare structure."""
+    lines, seen = [], set()
+    gpu = document.provenance.get("gpu")
+    for name in (gpu["name"] if gpu else "", "H800", ""):
+        origin = {**document.provenance, "gpu": {"name": name}}
+        profile, findings = verify.timing(replace(document, provenance=origin))
+        compared = [finding for finding in findings if finding.status in (verify.OK, verify.MISMATCH)]
+        if profile in seen or not compared:
+            continue
+        good = sum(finding.status == verify.OK for finding in compared)
+        judge = "" if not lines else " (for comparison; another GPU)" if profile == "h800" else " (for comparison)"
+        text = f"{good} of {len(compared)} timed values in the range of: {PROFILES.get(profile, profile)}{judge}"
+        out = [
+            f"{finding.claim.split('/', 2)[2]}: {finding.got}, range {finding.expected}"
+            for finding in compared
+            if finding.status == verify.MISMATCH
+        ]
+        lines.append(text + (f". Outside: {'; '.join(out)}." if out else "."))
+        seen.add(profile)
+    return lines
+
+
+def _verdict(counts: Counter[str]) -> str:
+    for bad in (DIFFERS, FAILED, NO_RUN, OUT_OF_RANGE):
+        if counts[bad]:
+            return bad
+    if counts[IN_RANGE]:
+        return IN_RANGE
+    if counts[EQUAL] or counts[NEAR]:
+        if counts[NOT_MEASURED]:
+            return IN_PART
+        return NEAR if counts[NEAR] else EQUAL
+    return SHOWN if counts[SHOWN] or not counts[NOT_MEASURED] else NOT_MEASURED
+
+
+def gaps(steps: Mapping[str, Step], documents: Mapping[str, Document]) -> list[Gap]:
+    """What has no value, and why: steps without results first come last, as they say least."""
+    found: dict[tuple[str, str], int] = Counter()
+    for document in documents.values():
+        for table in document.tables:
+            for row in table.rows:
+                for cell in row.cells.values():
+                    if cell.status in (NOT_MEASURED, NO_RUN, FAILED):
+                        why = cell.reason if cell.status == NOT_MEASURED else f"{cell.status}: {cell.reason}"
+                        found[f"{document.step}: {table.title}", why] += 1
+    missing = [Gap(step.title, 0, "no results yet") for name, step in steps.items() if name not in documents]
+    return [Gap(what, count, why) for (what, why), count in found.items()] + missing
