@@ -72,6 +72,12 @@ def verify_timing(session: nox.Session) -> None:
 
 
 @nox.session
+def soundness(session: nox.Session) -> None:
+    """The engine against 100,000 random programs under many schedules. Arguments go to the campaign."""
+    _python(session, "-m", "hb_analyzer.simulator.campaign", *(session.posargs or ["--programs", "100000"]))
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """How long the tools take: choreo -gs and the analysis per kernel, figure2. Prints figures, judges nothing."""
     _python(session, "-m", "reproduce.bench", *session.posargs)

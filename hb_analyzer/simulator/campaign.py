@@ -12,7 +12,8 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing import get_context
@@ -79,17 +80,18 @@ class Tally:
         }
 
 
-def campaign(seeds: Sequence[int], schedules: int, effort: int, jobs: int = 1) -> Tally:
-    """Tries the programs of ``seeds``."""
+def campaign(
+    seeds: Sequence[int], schedules: int, effort: int, jobs: int = 1, progress: Callable[[Tally], None] | None = None
+) -> Tally:
+    """Tries the programs of ``seeds``; ``progress`` is told the tally so far after each block of them."""
     total = Tally()
     blocks = ((tuple(block), schedules, effort) for block in _blocks(seeds))
-    if jobs == 1:
-        for block in blocks:
-            total.merge(_work(block))
-        return total
-    with get_context("spawn").Pool(jobs) as pool:
-        for tally in pool.imap_unordered(_work, blocks):
+    with get_context("spawn").Pool(jobs) if jobs > 1 else nullcontext() as pool:
+        done = map(_work, blocks) if pool is None else pool.imap_unordered(_work, blocks)
+        for tally in done:
             total.merge(tally)
+            if progress is not None:
+                progress(total)
     total.broken.sort()
     return total
 
@@ -131,6 +133,16 @@ def tally_text(tally: Tally) -> str:
     return "\n".join(lines) + "\n"
 
 
+def show_progress(tally: Tally) -> None:
+    """One line on stderr now and then, so that a long campaign can be watched (and its counts so far kept)."""
+    done = tally.total("programs")
+    if done % 1000 < _BLOCK:
+        broken = len(tally.broken)
+        print(
+            f"{done} programs, {broken} broken claims, {100 * tally.share():.2f} % shown", file=sys.stderr, flush=True
+        )
+
+
 def counterexample(seed: int) -> str:
     """The broken claim of program ``seed`` as a small execution, if it is about memory."""
     _, drawn = program(seed)
@@ -156,7 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(arguments)
     started = time.monotonic()
-    tally = campaign(range(args.seed, args.seed + args.programs), args.schedules, args.effort, args.jobs)
+    seeds = range(args.seed, args.seed + args.programs)
+    tally = campaign(seeds, args.schedules, args.effort, args.jobs, show_progress)
     if args.json:
         print(json.dumps(tally.to_json(), indent=2))
     else:

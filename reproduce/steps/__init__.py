@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reproduce.step import Step
-from reproduce.steps import census, correctness, fa, figure2, figure3, registers, table2, table3, table4
+from reproduce.steps import census, correctness, fa, figure2, figure3, registers, soundness, table2, table3, table4
 
 STEPS: dict[str, Step] = {
     module.STEP.name: module.STEP
-    for module in (figure2, table4, census, registers, table2, table3, correctness, figure3, fa)
+    for module in (figure2, table4, census, soundness, registers, table2, table3, correctness, figure3, fa)
 }
