@@ -62,8 +62,9 @@ class Layout:
 
     def barrier(self, statement: ir.SyncWarpgroups | ir.SyncCta) -> model.Barrier:
         if isinstance(statement, ir.SyncWarpgroups):
-            text = "sync.wg " + ", ".join(map(str, statement.members))
-            return model.Barrier(text, self.warpgroup_members(statement.members), text, str(statement.span))
+            members = tuple(sorted(statement.members))  # one barrier, in whatever order it names them
+            text = "sync.wg " + ", ".join(map(str, members))
+            return model.Barrier(text, self.warpgroup_members(members), text, str(statement.span))
         everyone = tuple(name for name in self.roles if name != BLOCK)
         return model.Barrier("sync.shared", everyone, "sync.shared", str(statement.span))
 

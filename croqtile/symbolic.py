@@ -213,11 +213,13 @@ def _quotient(op: str, a: Affine, b: Affine, facts: Facts) -> Affine:
         positive = op == "cdiv" and at_least(a, 1, facts)
         bound = int(positive) if at_least(a, 0, facts) and at_least(b, 1, facts) else None
         return _operation(op, a, b, bound, None, text)
+    # C rounds negative quotients up, the analysis down: a lower bound is rounded down, an upper bound up.
     add = b.constant - 1 if op == "cdiv" else 0
-    bounds = [
-        None if value is None or b.constant < 1 else int((value + add) / b.constant)
-        for value in (low(a, facts), high(a, facts))
-    ]
+    least, most = (None, None) if b.constant < 1 else (low(a, facts), high(a, facts))
+    bounds = (
+        None if least is None else (least + add) // b.constant,
+        None if most is None else -(-(most + add) // b.constant) if most + add < 0 else (most + add) // b.constant,
+    )
     if bounds[0] is not None and bounds[0] == bounds[1]:
         return constant(bounds[0])
     return _operation(op, a, b, bounds[0], bounds[1], text)
@@ -274,8 +276,15 @@ def logical(op: str, a: Affine, b: Affine) -> Affine:
     for known, other in ((a, b), (b, a)):
         if known.is_constant:
             decides = (known.constant != 0) == (op == "||")
-            return constant(int(op == "||")) if decides else other
+            return constant(int(op == "||")) if decides else truth(other)
     return _operation(op, a, b, 0, 1, f"({a}) {op} ({b})")
+
+
+def truth(a: Affine) -> Affine:
+    """``a`` as 0 or 1."""
+    if at_least(a, 0) and at_least(a.scaled(-1), -1):
+        return a
+    return compare("!=", a, constant(0), ())
 
 
 def negate(a: Affine, facts: Facts) -> Affine:

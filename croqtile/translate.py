@@ -219,8 +219,13 @@ class _RoleTranslation:
         scalars.leave_loop(s, changed, first, extent, facts)
 
     def counter_name(self, symbol: ir.Symbol) -> str:
-        clash = symbol.name in self.counters or symbol.name in self.scope.launch.names.values()
-        return symbol.cname if clash else symbol.name
+        """The loop's name in the model: none that a loop around it, a running counter or a launch-time value has."""
+        taken = {*self.counters, *self.scope.launch.names.values()}
+        taken |= {mutable.cname for mutable in self.scalars.mutables}
+        name = symbol.name if symbol.name not in taken else symbol.cname
+        while name in taken:
+            name += "_"
+        return name
 
     def branch(self, s: ir.If) -> None:
         scope = self.scope
@@ -287,21 +292,22 @@ class _RoleTranslation:
         return access.buffer + slot + rows
 
     def box(self, view: ir.View, buffer: ir.SharedBuffer) -> model.Region:
-        """The view as a box in one tile; None if an offset is not a constant here."""
-        bounds: list[tuple[int, int]] = []
+        """The view as a box in one tile; None if an offset is not a constant here. Raises Untranslatable unless the
+        view provably lies in the tile: outside of it are other buffers."""
+        bounds: list[tuple[int, int] | None] = []
         for dim, whole in zip(view.dims, buffer.shape, strict=True):
-            try:
-                offset = sum((self.scope.value(_offset(level)) for level in dim.levels), symbolic.constant(0))
-                extent = self.scope.value(dim.levels[-1].extent) if dim.levels else symbolic.constant(whole)
-            except Untranslatable:
-                return None
-            if not (offset.is_constant and extent.is_constant):
-                return None
-            bounds.append((offset.constant, offset.constant + extent.constant))
-        if any(low < 0 or high > whole for (low, high), whole in zip(bounds, buffer.shape, strict=True)):
-            raise Untranslatable(f"the tile leaves `{buffer.name}`")
-        whole_tile = all(bound == (0, extent) for bound, extent in zip(bounds, buffer.shape, strict=True))
-        return model.WHOLE if whole_tile else tuple(bounds)
+            offset = sum((self.scope.value(_offset(level)) for level in dim.levels), symbolic.constant(0))
+            extent = self.scope.value(dim.levels[-1].extent) if dim.levels else symbolic.constant(whole)
+            room = symbolic.constant(whole) - extent - offset
+            known = offset.is_constant and extent.is_constant
+            if not all(symbolic.at_least(distance, 0, self.scope.facts) for distance in (offset, room)):
+                raise Untranslatable(f"the tile {'leaves' if known else 'may leave'} `{buffer.name}`")
+            bounds.append((offset.constant, offset.constant + extent.constant) if known else None)
+        known_bounds = tuple(bound for bound in bounds if bound is not None)
+        if len(known_bounds) < len(bounds):
+            return None
+        whole_tile = all(bound == (0, extent) for bound, extent in zip(known_bounds, buffer.shape, strict=True))
+        return model.WHOLE if whole_tile else known_bounds
 
 
 def _offset(level: ir.Level) -> ir.Expr:

@@ -12,13 +12,17 @@ def ring_variables(loop: ir.ForEach) -> tuple[dict[ir.Expr, tuple[str, int]], st
     starts, steps = "", ""
     for expr, offset, slots in _ring_expressions(loop):
         name = next(
-            (s.symbol.cname for s in loop.body if isinstance(s, ir.Let) and s.value == expr and not s.symbol.mutable),
+            (s.symbol.cname for s in loop.body if isinstance(s, ir.Let) and s.value == expr and _is_slot(s.symbol)),
             f"{loop.counter.cname}{f'_plus_{offset}' if offset else ''}_mod_{slots}",
         )
         ring[expr] = (name, slots)
         starts += f", {name} = {offset % slots}"
         steps += f", {name} = next_slot<{slots}>({name})"
     return ring, starts, steps
+
+
+def _is_slot(symbol: ir.Symbol) -> bool:
+    return symbol.ctype == "int" and not symbol.mutable
 
 
 def _ring_expressions(loop: ir.ForEach) -> list[tuple[ir.Expr, int, int]]:

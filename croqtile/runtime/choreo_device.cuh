@@ -81,14 +81,15 @@ __device__ __forceinline__ void mbarrier_arrive_expect_bytes(uint32_t barrier, u
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
+// Threads of a warp may find the phase complete at different times: the branches are not uniform.
 __device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity) {
   asm volatile(
       "{\n"
       ".reg .pred complete;\n"
       "again:\n"
       "mbarrier.try_wait.parity.shared::cta.b64 complete, [%0], %1;\n"
-      "@complete bra.uni done;\n"
-      "bra.uni again;\n"
+      "@complete bra done;\n"
+      "bra again;\n"
       "done:\n"
       "}" ::"r"(barrier),
       "r"(parity)
@@ -102,8 +103,8 @@ __device__ __forceinline__ void mbarrier_wait_cluster(uint32_t barrier, uint32_t
       ".reg .pred complete;\n"
       "again:\n"
       "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 complete, [%0], %1;\n"
-      "@complete bra.uni done;\n"
-      "bra.uni again;\n"
+      "@complete bra done;\n"
+      "bra again;\n"
       "done:\n"
       "}" ::"r"(barrier),
       "r"(parity)

@@ -35,6 +35,11 @@ def test_look_ahead_slots(tmp_path: Path) -> None:
     assert "k_1_plus_1_mod_3 = next_slot<3>(k_1_plus_1_mod_3)" in text
 
 
+def test_a_floating_point_value_is_no_slot(tmp_path: Path) -> None:
+    text = device(tmp_path, tile.edited(tile.GEMM, [("stage = k % 4;", "float part = k % 4; stage = k % 4;")]))
+    assert "float part = " in text
+
+
 def test_running_counts_are_divided(tmp_path: Path) -> None:
     """A counter that runs on across tiles is no loop counter."""
     text = form(tmp_path, "persistent")

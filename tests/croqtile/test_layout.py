@@ -28,6 +28,7 @@ def test_members_of_a_barrier():
     found = layout(b.role((0,), COPY, thread=0), b.role((1, 2), MMA))
     barrier = found.barrier(ir.SyncWarpgroups((1, 2), b.span()))
     assert (barrier.name, barrier.members) == ("sync.wg 1, 2", ("consumer 1", "consumer 2"))
+    assert found.barrier(ir.SyncWarpgroups((2, 1), b.span())).name == "sync.wg 1, 2"  # the same one
     everyone = found.barrier(ir.SyncCta(b.span()))
     assert everyone.members == ("producer", "consumer 1", "consumer 2")
 

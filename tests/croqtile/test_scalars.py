@@ -124,3 +124,13 @@ def test_a_fact_about_a_count_ends_when_the_count_changes():
     lines = text(one_role(b.let(it, 0), counted, b.foreach(k, b.when(op(it, "<", 3), *body))))
     assert any(line == "wait full[it_]" for line in lines)
     assert any(line.startswith("opaque (empty)") for line in lines)
+
+
+def test_a_loop_that_hides_a_running_count_has_another_name():
+    """The model knows both by name: a stage that was computed from the count is not the loop's counter."""
+    count, stage = ir.Symbol("k", ir.SymbolKind.VALUE, "k", mutable=True), b.value("stage")
+    tile, k, j = b.counter("tile", cdiv(M, 64)), b.counter("k", cdiv(K, 64)), b.counter("j", cdiv(M, 32))
+    steps = b.foreach(j, b.assign(count, op(count, "+", 1)))
+    body = (b.let(stage, op(count, "%", 4)), b.foreach(k, b.wait(FULL, stage)), steps)
+    lines = text(one_role(b.let(count, 0), b.foreach(tile, *body)))
+    assert lines[1:3] == ["loop k_ < cdiv(K, 64)", "wait full[k % 4]"]

@@ -44,6 +44,12 @@ def test_bounds():
     assert symbolic.high(symbolic.remainder(I, constant(4), ())) == 3
 
 
+def test_quotients_of_negative_values_are_bounded_whichever_way_they_round():
+    rest = symbolic.launch_value("r", -100, -1)  # r / 64 is −2 … −1 in the analysis, −1 … 0 in C
+    quotient = symbolic.divide(rest, constant(64), ())
+    assert (symbolic.low(quotient), symbolic.high(quotient)) == (-2, 0)
+
+
 def test_facts_improve_bounds():
     blocks = cdiv(K, 128)
     fact = blocks - constant(1) - BM  # bm < cdiv(K, 128)
@@ -85,7 +91,9 @@ def test_comparisons_fold_where_the_bounds_decide():
     assert symbolic.compare("<", I, constant(0), ()) == constant(0)
     assert symbolic.compare("==", I, I, ()) == constant(1)
     assert str(symbolic.compare("<", I + constant(1), K, ())) == "i + 1 < K"
-    assert symbolic.logical("&&", constant(1), I) == I
+    condition = symbolic.compare("<", I, K, ())
+    assert symbolic.logical("&&", constant(1), condition) == condition
+    assert str(symbolic.logical("&&", constant(1), I)) == "i != 0"  # 0 or 1, and not i itself
     assert symbolic.logical("||", constant(2), I) == constant(1)
 
 

@@ -1,6 +1,7 @@
 """What of a kernel reaches the analysis. Programs are compared as ``--dump=analyse`` prints them, or by part."""
 
 import builder as b
+import pytest
 from builder import DATA, EMPTY, FULL, SOURCE, TILE, K, M, P, T, cdiv, one_role, op, text
 
 from croqtile import ir
@@ -57,6 +58,14 @@ def test_an_offset_that_varies_is_an_unknown_region():
     k = b.counter("k", cdiv(K, 16))
     (access,) = translate(one_role(b.foreach(k, b.store(b.view(TILE, 0, (16, op(k, "%", 4))))))).roles[0].body[0].body
     assert access.region is None
+
+
+@pytest.mark.parametrize("index", [lambda k: k, lambda k: op(k, "%", 5), lambda k: op(k, "-", 1), lambda k: DATA])
+def test_a_tile_that_may_leave_its_buffer_is_opaque(index):
+    """Beyond it lie other buffers."""
+    k = b.counter("k", cdiv(K, 16))
+    lines = text(one_role(b.foreach(k, b.store(b.view(TILE, 0, (16, index(k)))))))
+    assert lines[1].startswith("opaque (tile): line ")
 
 
 def test_a_tile_that_leaves_its_buffer_is_refused():
