@@ -16,7 +16,7 @@ from reproduce.execute import execute
 from reproduce.lock import LockedError
 from reproduce.machine import Machine, Need
 from reproduce.provision import ProvisionError, ensure_nvcc
-from reproduce.report import StepProgress, console, show_checks, show_document
+from reproduce.report import StepProgress, console, show_checks, show_document, show_summary
 from reproduce.results import Document
 from reproduce.step import Context, Options, Step
 from reproduce.steps import STEPS
@@ -94,15 +94,16 @@ def _run_steps(options: argparse.Namespace) -> int:
     chosen = Options(
         tuple(options.only), options.fresh, tuple(filter(None, options.cuda.split(","))), options.show_race
     )
-    worst = 0
+    folder, documents = results_folder(options.results), []
     for name in options.steps:
         _provide_nvcc(STEPS[name], options.gpu)
-        context = context_for(name, results_folder(options.results), chosen, options.gpu)
-        document = run_step(STEPS[name], context)
+        document = run_step(STEPS[name], context_for(name, folder, chosen, options.gpu))
+        documents.append(document)
         if not options.no_table:
             show_document(document, console())
-        worst = max(worst, outcome(document))
-    return worst
+    if len(documents) > 1:
+        show_summary(documents, folder, console())
+    return max(map(outcome, documents))
 
 
 def _provide_nvcc(step: Step, gpu: str | None) -> None:

@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table as RichTable
 from rich.text import Text
 
+from reproduce import layout
 from reproduce.results import Document, Record
-from reproduce.tables import DIFFERS, EQUAL, FAILED, MEASURED, NO_RUN, NOT_MEASURED, Cell, Column, Row, Table
+from reproduce.tables import (
+    DIFFERS,
+    EQUAL,
+    EQUAL_IN_PART,
+    FAILED,
+    MEASURED,
+    NO_RUN,
+    NOT_MEASURED,
+    SHOWN,
+    Cell,
+    Column,
+    Row,
+    Table,
+)
 
 if TYPE_CHECKING:
     from reproduce.doctor import Check
     from reproduce.step import Measurement, Step
 
-PLAIN_WIDTH = 200  # of pipes and CI logs, where nothing says how wide a line may be
+PLAIN_WIDTH = 120  # of pipes and CI logs, where nothing but $COLUMNS says how wide a line may be
 
+_ORDER = (DIFFERS, FAILED, NO_RUN, EQUAL, EQUAL_IN_PART, SHOWN, NOT_MEASURED)
+_LEGEND = (
+    "equal: as the paper prints it. equal, in part: so is everything that could be measured here. shown: stands beside "
+    "the paper's, or has none there; not judged."
+)
 _STYLES = {EQUAL: "green", DIFFERS: "bold red", NO_RUN: "bold red", FAILED: "bold red", NOT_MEASURED: "yellow"}
 
 
@@ -30,7 +50,7 @@ def console() -> Console:
     interactive = sys.stdout.isatty() and not os.environ.get("CI")
     plain = not interactive or "NO_COLOR" in os.environ
     return Console(
-        width=None if interactive else PLAIN_WIDTH,
+        width=None if interactive or os.environ.get("COLUMNS", "").isdigit() else PLAIN_WIDTH,
         no_color=plain,
         color_system=None if plain else "auto",
         force_terminal=interactive,
@@ -39,10 +59,23 @@ def console() -> Console:
     )
 
 
-def value_text(cell: Cell, column: Column) -> Text:
-    """A cell as the tables print it. What was not measured says so, with the reason."""
+class Marks:
+    """Short marks for the reasons why cells were not measured, explained once below the table: (a), (b), …"""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, str] = {}
+
+    def of(self, reason: str) -> str:
+        return self._reasons.setdefault(reason, f"({chr(ord('a') + len(self._reasons) % 26)})")
+
+    def notes(self) -> list[str]:
+        return [f"{mark} not measured here: {reason}" for reason, mark in self._reasons.items()]
+
+
+def value_text(cell: Cell, column: Column, marks: Marks) -> Text:
+    """A cell as the tables print it. What was not measured has a mark instead, which ``marks`` explains."""
     if cell.status == NOT_MEASURED:
-        return Text(f"not measured here: {cell.reason}", style="yellow")
+        return Text(marks.of(cell.reason), style="yellow")
     if cell.status == NO_RUN:
         return Text("[NO-RUN]", style="bold red")
     if cell.status == FAILED:
@@ -75,26 +108,57 @@ def heading(column: Column) -> str:
 
 
 def show_table(table: Table, to: Console) -> None:
-    rich = RichTable(title=table.title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    rich.add_column("", no_wrap=True)
-    for column in table.columns:
-        text = column.kind == "text"
-        rich.add_column(Text(heading(column)), justify="left" if text else "right", no_wrap=text)
-    rich.add_column("paper", no_wrap=True)
-    rich.add_column("verdict", no_wrap=True)
-    for row in table.rows:
-        cells = [
-            value_text(row.cells[column.key], column) if column.key in row.cells else Text("")
-            for column in table.columns
-        ]
-        rich.add_row(Text(row.label), *cells, Text(row.paper), _verdict_text(row))
-    to.print(rich)
-    notes = [f"{row.label}: {note}" for row in table.rows for note in (*row.notes, *failures(row))]
+    marks = Marks()
+    to.print(Text(table.title, style="bold"), soft_wrap=True)
+    _print_fields(_fields(table, marks), to)
+    notes = marks.notes()
+    notes += [f"{row.label}: {note}" for row in table.rows for note in (*row.notes, *failures(row))]
     notes += table.notes
     for note in notes:
-        to.print(Text(f"  {note}"), soft_wrap=True)
+        _print_note(note, to)
     if notes:
         to.print()
+
+
+def _print_fields(fields: Sequence[layout.Field], to: Console) -> None:
+    for block in layout.lines(fields, to.width, "─" if to.encoding.startswith("utf") else "-"):
+        for line in block:
+            to.print(line, soft_wrap=True)
+        to.print()
+
+
+def _fields(table: Table, marks: Marks) -> list[layout.Field]:
+    """The columns of the table and, unless they would say nothing, what the paper prints and the verdict."""
+    found = [layout.Field("", tuple(Text(row.label) for row in table.rows), text=True)]
+    for column in table.columns:
+        cells = tuple(
+            value_text(row.cells[column.key], column, marks) if column.key in row.cells else Text("")
+            for row in table.rows
+        )
+        text = column.kind == "text"
+        found.append(layout.Field(heading(column), cells, text=text, right=not text))
+    if any(row.paper for row in table.rows):
+        found.append(layout.Field("paper", tuple(Text(row.paper) for row in table.rows), text=True))
+    if any(row.paper or row.verdict != SHOWN for row in table.rows):
+        verdicts = tuple(_verdict_text(row) for row in table.rows)
+        found.append(layout.Field("verdict", verdicts, whole=True, joins=found[-1].heading == "paper"))
+    return found
+
+
+def _print_note(note: str, to: Console) -> None:
+    """A note, wrapped between words with its further lines indented; whole on a pipe, where it can be searched."""
+    if not to.is_terminal:
+        to.print(Text(f"  {note}"), soft_wrap=True)
+        return
+    for line in textwrap.wrap(
+        note,
+        to.width,
+        initial_indent="  ",
+        subsequent_indent="      ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        to.print(Text(line), soft_wrap=True)
 
 
 def failures(row: Row) -> list[str]:
@@ -121,17 +185,33 @@ def show_document(document: Document, to: Console) -> None:
     if origin.get("kept_from"):
         parts.append(f"in part or whole from the run of {origin['kept_from']} (--fresh repeats it)")
     to.print(Text("; ".join(parts), style="dim"), soft_wrap=True)
+    to.print()
 
 
 def show_checks(checks: Sequence[Check], to: Console) -> None:
     """The doctor's findings, one line each, with what would help."""
-    rich = RichTable(box=box.SIMPLE_HEAD)
-    for heading in ("", "found", "", "what helps"):
-        rich.add_column(heading)
     words = {True: Text("ok", "green"), False: Text("NOT OK", "bold red"), None: Text("limited", "yellow")}
-    for check in checks:
-        rich.add_row(Text(check.what), Text(check.found), words[check.ok], Text(check.advice))
-    to.print(rich)
+    fields = (
+        layout.Field("", tuple(Text(check.what) for check in checks), whole=True),
+        layout.Field("", tuple(words[check.ok] for check in checks), whole=True),
+        layout.Field("found", tuple(Text(check.found) for check in checks), text=True),
+        layout.Field("what helps", tuple(Text(check.advice) for check in checks), text=True),
+    )
+    _print_fields(fields, to)
+
+
+def show_summary(documents: Sequence[Document], folder: Path, to: Console) -> None:
+    """After several steps: what became of their rows, one line per step, and where everything is."""
+    to.print(Text("Summary", style="bold"))
+    counts = []
+    for document in documents:
+        verdicts = Counter(row.verdict for table in document.tables for row in table.rows)
+        found = sorted(verdicts, key=lambda verdict: _ORDER.index(verdict) if verdict in _ORDER else len(_ORDER))
+        counts.append(Text("; ".join(f"{verdicts[verdict]} {verdict}" for verdict in found)))
+    names = tuple(Text(document.step) for document in documents)
+    _print_fields((layout.Field("", names, whole=True), layout.Field("rows", tuple(counts), text=True)), to)
+    _print_note(_LEGEND, to)
+    _print_note(f"Results: {folder}; one step's tables again: ./ae STEP; as CSV: ./ae csv", to)
 
 
 class StepProgress:

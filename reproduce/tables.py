@@ -12,7 +12,8 @@ from typing import Any, Union
 Scalar = Union[str, int, float, bool, None]
 
 MEASURED, NOT_MEASURED, NO_RUN, FAILED = "measured", "not measured", "no run", "failed"
-EQUAL, DIFFERS, SHOWN = "equal", "differs", "shown"
+EQUAL, EQUAL_IN_PART, DIFFERS, SHOWN = "equal", "equal, in part", "differs", "shown"
+NOTHING = "-"  # the value of a cell that has none, on any machine
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ class Row:
         judged = [cell for cell in cells if cell.verdict == EQUAL]
         unmeasured = [cell for cell in cells if cell.status == NOT_MEASURED]
         if judged:
-            return "equal, in part" if unmeasured else EQUAL
-        return NOT_MEASURED if unmeasured and len(unmeasured) == len(cells) else SHOWN
+            return EQUAL_IN_PART if unmeasured else EQUAL
+        measured = [cell for cell in cells if cell.status == MEASURED and cell.value not in (None, NOTHING)]
+        return NOT_MEASURED if unmeasured and not measured else SHOWN
 
 
 @dataclass(frozen=True)
