@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,8 +47,15 @@ class Choreo:
 
     @staticmethod
     def from_environment() -> Choreo:
+        """The compiler that CHOREO names, or this project's; raises ValueError if CHOREO is no program."""
         other = os.environ.get("CHOREO")
-        return Choreo((other,), own=False) if other else Choreo.project()
+        if not other:
+            return Choreo.project()
+        found = shutil.which(other)
+        if found is None:
+            raise ValueError(f"CHOREO={other}: there is no such program")
+        # Steps run it in the project's root, so a path relative to this folder would not be found there.
+        return Choreo((str(Path.cwd() / found),), own=False)
 
     @staticmethod
     def project() -> Choreo:

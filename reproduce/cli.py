@@ -45,13 +45,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return EXIT_USAGE
     except OSError as error:
-        print(f"{error} (disk full, or no right to write there?)", file=sys.stderr)
+        place = f" {error.filename}" if error.filename else ""
+        print(
+            f"cannot write{place}: {error.strerror} (--results DIR or RESULTS=DIR chooses another place)",
+            file=sys.stderr,
+        )
         return EXIT_USAGE
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reproduce", description=__doc__, epilog=EPILOG)
-    commands = parser.add_subparsers(required=True, metavar="STEP | all | list | verify | golden | csv | doctor")
+    commands = parser.add_subparsers(
+        required=True, metavar="STEP | all | list | verify | golden | csv | report | bundle | doctor"
+    )
     for name, text in [(step.name, step.title) for step in STEPS.values()] + [("all", "every step, one after another")]:
         step = commands.add_parser(name, help=text, description=text, epilog=EPILOG)
         step.add_argument("--fresh", action="store_true", help="measure again what an earlier run has measured")
@@ -74,6 +80,12 @@ def _parser() -> argparse.ArgumentParser:
     reference.add_argument("--paper", action="store_true", help="the profiles that the paper's own figures give")
     reference.add_argument("--timing", nargs="+", metavar="DIR", help="results folders of repeated runs on one machine")
     _add(commands, "csv", _csv, "every table of the results as CSV")
+    page = _add(commands, "report", _report, "one HTML page of all results, with figures and tables as files")
+    page.add_argument("--out", metavar="DIR", help="where the report goes (default: report/ in the results)")
+    archive = _add(commands, "bundle", _bundle, "report, results, logs and references as one archive")
+    archive.add_argument(
+        "--out", metavar="FILE", help="the archive (default: sala-reproduction.zip beside the results)"
+    )
     _add(commands, "doctor", _doctor, "what this machine has, and what it can therefore run")
     for each in commands.choices.values():
         each.add_argument("--results", metavar="DIR", help="where results go (default: $RESULTS, else results/)")
@@ -244,6 +256,27 @@ def _csv(options: argparse.Namespace) -> int:
     documents = [document for name in STEPS if (document := results.load(folder, name))]
     for path in frames.write_csv(documents, folder / "csv"):
         print(path)
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from reproduce.html import page  # matplotlib takes half a second to import
+
+    folder = results_folder(options.results)
+    written = page.write(STEPS, folder, Path(options.out).resolve() if options.out else folder / "report")
+    print(f"{written} (opens in any browser, also without a network; figures/ and csv/ lie beside it)")
+    return 0
+
+
+def _bundle(options: argparse.Namespace) -> int:
+    from reproduce import bundle
+    from reproduce.html import page
+
+    folder = results_folder(options.results)
+    report = page.write(STEPS, folder, folder / "report").parent
+    target = Path(options.out).resolve() if options.out else folder.parent / "sala-reproduction.zip"
+    written = bundle.write(folder, report, target)
+    print(f"{written} ({written.stat().st_size / 1e6:.1f} MB): report, results, logs, references")
     return 0
 
 

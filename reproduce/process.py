@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +78,47 @@ def end_all() -> None:
         end_group(child)
 
 
+def _start(command: Sequence[str], cwd: Path | None, environment: Mapping[str, str]) -> subprocess.Popen[str] | OSError:
+    """The child, known as running; or why there is none."""
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        return error
+    with _running_lock:
+        _running.add(process)
+    return process
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the block has ended: a child that just started must be known before they end us."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, frame: waiting.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for waited in waiting:
+            signal.raise_signal(waited)
+
+
 def run(
     argv: Sequence[str | Path],
     *,
@@ -95,37 +136,28 @@ def run(
     if _stopping.is_set():
         raise KeyboardInterrupt
     started = time.monotonic()
+    timed_out, process = False, None
     try:
-        process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-    except OSError as error:
-        finished = Finished(command, None, "", f"cannot start {command[0]}: {error.strerror}\n", 0.0)
-        _write_log(log, finished, env)
-        return finished
-    timed_out = False
-    with _running_lock:
-        _running.add(process)
-    try:
-        stdout, stderr = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        end_group(process)
-        stdout, stderr = process.communicate()
+        with _uninterrupted():
+            process = _start(command, cwd, {**os.environ, **(env or {})})
+        if isinstance(process, OSError):
+            finished = Finished(command, None, "", f"cannot start {command[0]}: {process.strerror}\n", 0.0)
+            _write_log(log, finished, env)
+            return finished
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            end_group(process)
+            stdout, stderr = process.communicate()
     except BaseException:  # Ctrl-C, SIGTERM: nothing of ours may survive us
-        end_group(process)
+        if isinstance(process, subprocess.Popen):
+            end_group(process)
         raise
     finally:
-        with _running_lock:
-            _running.discard(process)
+        if isinstance(process, subprocess.Popen):
+            with _running_lock:
+                _running.discard(process)
     duration = time.monotonic() - started
     finished = Finished(command, None if timed_out else process.returncode, stdout, stderr, duration, timed_out)
     _write_log(log, finished, env)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from reproduce import ROOT
 from reproduce.process import end_group
@@ -47,6 +47,9 @@ class HostRunner:
             text=True,
             start_new_session=True,
         )
+        # The child has a session of its own, so that what ends this process alone (a closed terminal, `timeout`) must
+        # be passed on.
+        handlers = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
         try:
             return child.wait(limit_s)
         except subprocess.TimeoutExpired:
@@ -56,6 +59,13 @@ class HostRunner:
         except KeyboardInterrupt:
             end_group(child, STOP_GRACE_S)
             return 128 + signal.SIGINT
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def choose() -> Runner:

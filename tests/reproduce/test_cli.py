@@ -52,6 +52,34 @@ def test_wrong_arguments_are_one_line_and_status_2(capsys: pytest.CaptureFixture
         cli.main(["figure9"])
 
 
+def test_a_compiler_that_is_not_there_is_one_line_and_status_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CHOREO", "/nowhere/choreo")
+    assert cli.main(["figure2"]) == 2
+    assert capsys.readouterr().err == "CHOREO=/nowhere/choreo: there is no such program\n"
+    assert not (tmp_path / "results" / "figure2.json").exists()
+
+
+def test_a_place_that_cannot_be_written_is_one_line_and_status_2(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert cli.main(["figure2", "--results", str(tmp_path / "file")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"cannot write {tmp_path / 'file'}") and "--results DIR" in error and error.count("\n") == 1
+
+
+def test_all_ends_with_a_summary(
+    make_choreo: Callable[..., Choreo], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CHOREO", make_choreo().command[0])
+    monkeypatch.setattr(cli, "STEPS", {name: cli.STEPS[name] for name in ("figure2", "table4")})
+    assert cli.main(["all"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Summary" in shown and "figure2 9 equal" in shown and "./ae csv" in shown
+
+
 def test_verify_timing_without_results(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["verify", "timing"]) == 2
     assert "run figure3, table3 or fa on a GPU first" in capsys.readouterr().out

@@ -40,14 +40,20 @@ def test_the_time_limit(make_choreo: Callable[..., Choreo], tmp_path: Path, monk
     assert all(_gone(int(pid)) for pid in (tmp_path / "calls.hanging").read_text().split())
 
 
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_everything_and_keeps_what_was_measured(
-    make_choreo: Callable[..., Choreo], tmp_path: Path, sig: signal.Signals
+@pytest.mark.parametrize(
+    ("module", "sig"),
+    [
+        ("invoke", signal.SIGINT),
+        ("invoke", signal.SIGTERM),  # `timeout 600 ./ae all`
+        ("invoke", signal.SIGHUP),  # a closed terminal
+        ("reproduce", signal.SIGTERM),  # a scheduler ends the step itself
+    ],
+)
+def test_what_ends_a_run_ends_everything_and_keeps_what_was_measured(
+    make_choreo: Callable[..., Choreo], tmp_path: Path, module: str, sig: signal.Signals
 ) -> None:
     environment = {**os.environ, "CHOREO": make_choreo(hang=("conv2d_fprop_ws_1p1c",)).command[0]}
-    command = [sys.executable, "-m", "invoke", "figure2", "--results", str(tmp_path / "results")]
-    if sig == signal.SIGTERM:  # a scheduler ends the step itself
-        command = [sys.executable, "-m", "reproduce", "figure2", "--results", str(tmp_path / "results")]
+    command = [sys.executable, "-m", module, "figure2", "--results", str(tmp_path / "results")]
     task = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
     wait_for(tmp_path / "calls.hanging")
     task.send_signal(sig)
