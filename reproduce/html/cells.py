@@ -67,13 +67,23 @@ class RowView:
 
 
 @dataclass(frozen=True)
+class Heading:
+    text: str
+    numeric: bool  # the column has numbers: it is aligned at the right
+
+
+@dataclass(frozen=True)
 class TableView:
+    """``has_paper`` and ``has_verdict``: whether these columns would say anything."""
+
     id: str
     title: str
-    headings: tuple[str, ...]
+    headings: tuple[Heading, ...]
     rows: tuple[RowView, ...]
     notes: tuple[str, ...]
     timed: str  # what the timed values were judged by, "" where none is timed
+    has_paper: bool
+    has_verdict: bool
 
 
 def verdict_of(cell: Cell, column: Column) -> str:
@@ -88,6 +98,14 @@ def verdict_of(cell: Cell, column: Column) -> str:
 def _same(cell: Cell, column: Column) -> bool:
     ours, paper = _plain(cell.value, column), _plain(cell.paper, column)
     return cell.paper is None or ours == paper
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.rstrip("*"))
+    except ValueError:
+        return False
+    return True
 
 
 def _plain(value: object, column: Column) -> object:
@@ -114,18 +132,30 @@ def view(document: Document, table: Table) -> TableView:
             cell = row.cells.get(column.key)
             finding = findings.get(f"{document.step}/{table.id}/{row.id}/{column.key}")
             made.append(_cell(cell, column, finding) if cell else CellView(""))
-        rows.append(RowView(row.label, tuple(made), row.paper, _row_verdict(row, made)))
+        rows.append(RowView(row.label, tuple(made), row.paper.replace("->", "→"), _row_verdict(row, made)))
     timed = any(finding.claim.startswith(f"{document.step}/{table.id}/") for finding in findings.values())
     notes = [f"{row.label}: {note}" for row in table.rows for note in (*row.notes, *report.failures(row))]
-    headings = tuple(report.heading(column) for column in table.columns)
+    headings = tuple(
+        Heading(report.heading(column), any(row.cells[number].numeric for row in rows))
+        for number, column in enumerate(table.columns)
+    )
+    if any(cell.verdict == NOT_MEASURED for row in rows for cell in row.cells):
+        notes.insert(0, f"{MARKS[NOT_MEASURED]} not measured, and why.")
     return TableView(
-        table.id, table.title, headings, tuple(rows), (*notes, *table.notes), profile if timed else ""
+        table.id,
+        table.title,
+        headings,
+        tuple(rows),
+        (*notes, *table.notes),
+        profile if timed else "",
+        has_paper=any(row.paper for row in rows),
+        has_verdict=any(row.paper or row.verdict != SHOWN for row in rows),
     )
 
 
 def _cell(cell: Cell, column: Column, finding: verify.Finding | None) -> CellView:
     if cell.status != MEASURED:
-        text = cell.status if not cell.reason or cell.status in (FAILED, NO_RUN) else f"{cell.status}: {cell.reason}"
+        text = cell.reason if cell.status == NOT_MEASURED and cell.reason else cell.status
         return CellView(text, cell.status, mark=MARKS[cell.status])
     verdict = verdict_of(cell, column)
     if finding is not None and finding.status in (verify.OK, verify.MISMATCH):
@@ -133,8 +163,8 @@ def _cell(cell: Cell, column: Column, finding: verify.Finding | None) -> CellVie
     shown = cell.paper is not None and not _same(cell, column)
     paper = report.value_format(replace(cell, value=cell.paper, reason=""), column) if shown else ""
     mark = MARKS[verdict] if verdict in (DIFFERS, NEAR, IN_RANGE, OUT_OF_RANGE) else ""
-    numeric = column.kind != "text" and not isinstance(cell.value, bool)
-    return CellView(report.value_format(cell, column), verdict, paper, mark, numeric)
+    text = report.value_format(cell, column)
+    return CellView(text, verdict, paper, mark, _is_number(text))
 
 
 def _row_verdict(row: Row, cells: list[CellView]) -> str:

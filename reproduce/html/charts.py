@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce import claims
 from reproduce.results import Document
 from reproduce.tables import MEASURED, Cell, Scalar
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _BASE, _SALA, _INK, _FAINT = "#b9c7d3", "#1f5f8b", "#22303c", "#6b7a86"
 _KIB = 1024
-BLOCK_LIMIT_KIB = 227  # shared memory that a block may ask for on sm_90
 
 # How a chart is laid out: for a page as wide as a desk's screen or paper, and for a telephone.
 WIDE, NARROW = "wide", "narrow"
@@ -48,7 +48,9 @@ def figure2(document: Document, layout: str) -> Figure:
     labels = [row.label.partition(" ")[2] for row in rows]
     series = _four(rows, scale=1 / _KIB)
     notes = [
-        "" if row.cells["saving"].value is None else f"−{row.cells['saving'].value} %"
+        ""
+        if row.cells["saving"].value is None
+        else f"−{row.cells['saving'].value} %"
         + ("*" if row.cells["base"].reason and row.cells["base"].status == MEASURED else "")
         for row in rows
     ]
@@ -153,8 +155,9 @@ def _bars(axes: Axes, labels: Sequence[str], series: Sequence[Series], notes: Se
         if note:
             _note(axes, group + last - width / 2, top, note, layout)
     if layout == WIDE:
-        axes.set_xticks(range(len(labels)), [label.replace(" GEMM", "\nGEMM").replace(" 64x128", "\n64x128")
-                                             for label in labels])
+        axes.set_xticks(
+            range(len(labels)), [label.replace(" GEMM", "\nGEMM").replace(" 64x128", "\n64x128") for label in labels]
+        )
     else:
         axes.set_yticks(range(len(labels)), labels)
         axes.invert_yaxis()
@@ -188,13 +191,14 @@ def _limit(axes: Axes, layout: str) -> None:
     """The line that a starred baseline is above."""
     look: dict[str, Any] = {"color": "#a3302b", "linewidth": 1.0, "linestyle": (0, (5, 3))}
     text: dict[str, Any] = {"fontsize": 8.5, "color": "#a3302b", "textcoords": "offset points"}
-    label = f"limit of a block, {BLOCK_LIMIT_KIB} KiB"
+    limit = claims.load()["paper"]["block_limit_bytes"] / _KIB
+    label = f"limit of a block, {limit:g} KiB"
     if layout == WIDE:
-        axes.axhline(BLOCK_LIMIT_KIB, **look)
-        axes.annotate(label, (-0.4, BLOCK_LIMIT_KIB), xytext=(0, 4), ha="left", va="bottom", **text)
+        axes.axhline(limit, **look)
+        axes.annotate(label, (-0.4, limit), xytext=(0, 4), ha="left", va="bottom", **text)
     else:
-        axes.axvline(BLOCK_LIMIT_KIB, **look)
-        axes.annotate(label, (BLOCK_LIMIT_KIB, 0), xytext=(-4, 0), ha="right", va="center", rotation=0, **text)
+        axes.axvline(limit, **look)
+        axes.annotate(label, (limit, 0), xytext=(-4, 0), ha="right", va="center", rotation=0, **text)
 
 
 def _legend(figure: Figure, axes: Axes, layout: str) -> None:

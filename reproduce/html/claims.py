@@ -14,10 +14,10 @@ from reproduce.tables import DIFFERS, EQUAL, FAILED, NO_RUN, NOT_MEASURED, SHOWN
 
 # How a reader is told what judged a timed value.
 PROFILES = {
-    "h800": "the paper's values, H800",
-    "h100": "the paper's notes, H100",
-    "h200": "this project's reference runs, H200",
-    "any": "which rows gain and which stay flat, any GPU",
+    "h800": "the paper's values (H800)",
+    "h100": "the paper's notes (H100)",
+    "h200": "this project's reference runs (H200)",
+    "any": "the structure that any GPU shows (which rows gain, which stay flat)",
 }
 
 
@@ -28,6 +28,7 @@ class Claim:
     verdict: str
     details: tuple[str, ...]
     has_results: bool
+    outside: tuple[str, ...] = ()  # timed values that are not in a range, with the range
 
     @property
     def mark(self) -> str:
@@ -92,15 +93,20 @@ def _claim(document: Document) -> Claim:
     )
     parts = [f"{counts[verdict]} {text}" for verdict, text in words if counts[verdict]]
     details = [f"Values: {', '.join(parts)}." if parts else "No value of it is judged."]
-    details += _timed(document)
+    timed, outside = _timed(document)
+    details += timed
     if not document.complete:
         details.append("The step was interrupted: the same command goes on from there.")
-    return Claim(document.step, document.title, _verdict(counts), tuple(details), True)
+    return Claim(document.step, document.title, _verdict(counts), tuple(details), True, tuple(outside))
 
 
-def _timed(document: Document) -> list[str]:
-    """Timed values against the profile of their GPU and, for comparison, the paper's machine and the bare structure."""
-    lines, seen = [], set()
+def _timed(document: Document) -> tuple[list[str], list[str]]:
+    """Timed values against the profile of their GPU and, for comparison, the paper's machine and the bare structure:
+    a sentence per profile, and the values that are outside of one.
+    """
+    lines: list[str] = []
+    outside: list[str] = []
+    seen: set[str] = set()
     gpu = document.provenance.get("gpu")
     for name in (gpu["name"] if gpu else "", "H800", ""):
         origin = {**document.provenance, "gpu": {"name": name}}
@@ -109,16 +115,15 @@ def _timed(document: Document) -> list[str]:
         if profile in seen or not compared:
             continue
         good = sum(finding.status == verify.OK for finding in compared)
-        judge = "" if not lines else " (for comparison; another GPU)" if profile == "h800" else " (for comparison)"
-        text = f"{good} of {len(compared)} timed values in the range of: {PROFILES.get(profile, profile)}{judge}"
-        out = [
-            f"{finding.claim.split('/', 2)[2]}: {finding.got}, range {finding.expected}"
-            for finding in compared
-            if finding.status == verify.MISMATCH
-        ]
-        lines.append(text + (f". Outside: {'; '.join(out)}." if out else "."))
+        comparison = "For comparison: " if lines else ""
+        meaning = PROFILES.get(profile, profile)
+        lines.append(f"{comparison}{good} of {len(compared)} timed values in the range of {meaning}.")
+        for finding in compared:
+            if finding.status == verify.MISMATCH:
+                value = finding.claim.split("/", 2)[2]
+                outside.append(f"{value}: {finding.got}; {meaning}: {finding.expected}")
         seen.add(profile)
-    return lines
+    return lines, outside
 
 
 def _verdict(counts: Counter[str]) -> str:
