@@ -5,6 +5,7 @@ Every task starts ``python -m reproduce`` through a runner and ends with its exi
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any
 
@@ -12,6 +13,7 @@ from invoke.collection import Collection
 from invoke.context import Context
 from invoke.tasks import Task, task
 
+from reproduce.machine import Need
 from reproduce.provision import ProvisionError, ensure_nvcc
 from reproduce.runner import choose
 from reproduce.step import Step
@@ -21,10 +23,11 @@ _HELP = {
     "fresh": "measure again what an earlier run has measured",
     "results": "folder of the results (default: results/)",
     "gpu": "GPU to use (default: $GPU, else 0)",
-    "only": "rows of this group only (table2: xcomp, cutlass, tawa)",
-    "show_race": "table2: also run the unions that the engine refuses, and count what is wrong",
-    "cuda": "CUDA minors that `registers` compares, e.g. 13.0,13.1",
+    "only": "rows of this group only (table2: xcomp, cutlass, tawa; correctness: gemm, attention, conv, launches)",
+    "show_race": "also run the unions that the engine refuses, and count what is wrong",
+    "cuda": "CUDA minors to compare, e.g. 13.0,13.1",
 }
+_OPTIONS = {"table2": ("only", "show_race"), "correctness": ("only",), "registers": ("cuda",)}
 # A step gets four times what it takes on our machine, and ten minutes to compile.
 _SLACK, _COMPILE_MINUTES = 4.0, 10.0
 
@@ -44,21 +47,20 @@ def _reproduce(step: str, *words: str, minutes: float = 5.0, **options: str | bo
 
 
 def _task(step: Step) -> Task[Any]:
-    def run(
-        c: Context,
-        fresh: bool = False,
-        results: str = "",
-        gpu: str = "",
-        only: str = "",
-        cuda: str = "",
-        show_race: bool = False,
-    ) -> None:
-        texts = {"results": results, "gpu": gpu, "only": only, "cuda": cuda}
-        _reproduce(step.name, minutes=step.minutes, fresh=fresh, show_race=show_race, **texts)
+    """The task of a step, with the options that mean something to it."""
 
+    def run(c: Context, **options: str | bool) -> None:
+        _reproduce(step.name, minutes=step.minutes, **options)
+
+    names = ["fresh", "results", *(["gpu"] if step.uses(Need.GPU) else []), *_OPTIONS.get(step.name, ())]
+    parameters = [inspect.Parameter("c", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for name in names:
+        default = False if name in ("fresh", "show_race") else ""
+        parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
     needs = ", ".join(sorted(need.value for need in step.needs)) or "nothing"
     run.__doc__ = f"{step.title} ({step.minutes:g} min; needs {needs})"
-    made: Task[Any] = task(name=step.name, help=_HELP)(run)
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # Invoke makes its options of this
+    made: Task[Any] = task(name=step.name, help={name: _HELP[name] for name in names})(run)
     return made
 
 
@@ -113,4 +115,18 @@ def csv(c: Context, results: str = "") -> None:
     _reproduce("csv", results=results)
 
 
-namespace = Collection(*(_task(step) for step in STEPS.values()), all_, build, csv, doctor, steps, golden)
+@task(help={"results": _HELP["results"], "out": "folder of the page (default: report/ in the results)"})
+def report(c: Context, results: str = "", out: str = "") -> None:
+    """All results as one HTML page, with figures and tables as files."""
+    _reproduce("report", results=results, out=out)
+
+
+@task(help={"results": _HELP["results"], "out": "the archive (default: sala-reproduction.zip beside the results)"})
+def bundle(c: Context, results: str = "", out: str = "") -> None:
+    """Report, results, logs and references as one archive."""
+    _reproduce("bundle", results=results, out=out)
+
+
+namespace = Collection(
+    *(_task(step) for step in STEPS.values()), all_, build, csv, report, bundle, doctor, steps, golden
+)

@@ -49,7 +49,7 @@ class HostRunner:
         )
         # The child has a session of its own, so that what ends this process alone (a closed terminal, `timeout`) must
         # be passed on.
-        handlers = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+        handlers = {number: signal.signal(number, _interrupt) for number in _ENDING}
         try:
             return child.wait(limit_s)
         except subprocess.TimeoutExpired:
@@ -64,7 +64,13 @@ class HostRunner:
                 signal.signal(number, handler)
 
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def _interrupt(number: int, frame: Any) -> None:
+    """The first of them ends the step; more of them must not cut short how it ends."""
+    for each in _ENDING:
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +23,8 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "reproduce").mkdir()
     for name in ("ae", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
-    (tmp_path / "reproduce" / "requirements.txt").write_text("")
+    for name in ("requirements.txt", "requirements-test.txt"):
+        (tmp_path / "reproduce" / name).write_text("")
     return tmp_path
 
 
@@ -45,7 +50,38 @@ def test_help_needs_no_environment(project: Path) -> None:
 
 def test_it_starts_on_its_own_standard_library() -> None:
     imports = [line for line in (ROOT / "ae").read_text().splitlines() if line.startswith(("import ", "from "))]
-    assert imports == ["import hashlib", "import os", "import shutil", "import subprocess", "import sys"]
+    names = ("difflib", "hashlib", "os", "shutil", "signal", "subprocess", "sys")
+    assert imports == [f"import {name}" for name in names]
+
+
+def test_a_misspelled_command_is_told_before_anything_is_installed(project: Path) -> None:
+    done = run(project, "figre2")
+    assert done.returncode == 2 and "there is no command `figre2`; did you mean `figure2`?" in done.stderr
+    assert not (project / ".venv").exists()
+    assert "Commands: all, doctor" in run(project, "nothing-like-it").stderr
+
+
+def test_the_commands_are_those_of_the_tasks() -> None:
+    source = (ROOT / "ae").read_text()
+    commands = source[source.index("COMMANDS = (") : source.index("EXPLANATION =")]
+    command = [sys.executable, "-m", "invoke", "--list", "--list-format=json"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    tasks = {task["name"] for task in json.loads(listed.stdout)["tasks"]}
+    assert set(re.findall(r'"([\w-]+)"', commands)) == tasks | {"test"}
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_the_script_ends_the_command(project: Path, sig: signal.Signals) -> None:
+    """Sent to the script alone, as `timeout`, a scheduler or a closed terminal does."""
+    waits = f"trap 'echo ended > {project}/ended; exit 7' INT TERM HUP; echo > {project}/waits; sleep 30 & wait $!"
+    fake_environment(project, f'case "$*" in *invoke*) {waits};; esac')
+    child = subprocess.Popen([sys.executable, str(project / "ae"), "figure2"], start_new_session=True)
+    for _ in range(400):
+        if (project / "waits").exists():
+            break
+        time.sleep(0.05)
+    child.send_signal(sig)
+    assert child.wait(20) == 7 and (project / "ended").exists()
 
 
 def test_requirements_are_installed_once_and_again_when_they_change(project: Path) -> None:
@@ -80,6 +116,9 @@ def test_test_runs_the_nox_sessions(project: Path, arguments: list[str], session
     calls = fake_environment(project, "exit 0")
     assert run(project, *arguments).returncode == 0
     assert calls.read_text().splitlines()[-1] == session
+    assert calls.read_text().count("requirements-test.txt") == 1
+    run(project, "figure2")
+    assert calls.read_text().count("install") == 3
 
 
 def test_no_arguments_explain_check_and_run(project: Path) -> None:
@@ -101,19 +140,21 @@ def test_a_python_without_venv_is_told_what_to_install(project: Path, tmp_path: 
     assert "ensurepip is not available" in done.stderr and not (project / ".venv").exists()
 
 
-def test_requirements_and_pyproject_agree() -> None:
-    """Every requirement of the project is in the starter script's file, with the same pin where there is one."""
+@pytest.mark.parametrize("kind", ["run", "test"])
+def test_requirements_and_pyproject_agree(kind: str) -> None:
+    """Every requirement of the project is in the starter script's files, with the same pin where there is one."""
     nox = pytest.importorskip("nox")
-    listed = {
-        line.split(";")[0].strip()
-        for line in (ROOT / "reproduce" / "requirements.txt").read_text().splitlines()
+    from packaging.requirements import Requirement
+
+    name = "requirements.txt" if kind == "run" else "requirements-test.txt"
+    listed = (ROOT / "reproduce" / name).read_text().splitlines()
+    pinned = {
+        Requirement(line).name.lower(): str(Requirement(line).specifier)
+        for line in listed
         if line.strip() and not line.startswith("#")
     }
     project = nox.project.load_toml(ROOT / "pyproject.toml")["project"]
-    from packaging.requirements import Requirement
-
-    pinned = {Requirement(line).name.lower(): str(Requirement(line).specifier) for line in listed}
-    for line in [*project["dependencies"], *project["optional-dependencies"]["test"]]:
+    for line in project["dependencies"] if kind == "run" else project["optional-dependencies"]["test"]:
         wanted = Requirement(line)
         assert wanted.name.lower() in pinned, line
         if str(wanted.specifier).startswith("=="):
