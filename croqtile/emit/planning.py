@@ -8,8 +8,11 @@ from dataclasses import replace
 from croqtile import ir, rewrite, smem
 from croqtile.emit import tensormap
 from croqtile.emit.copies import Copy, plan_copy
+from croqtile.emit.errors import refuse
 from croqtile.emit.plan import EmitPlan, GridAxis, MapPlan, Param
 from hb_analyzer.report import Placement
+
+MAX_THREADS = 2048  # of an SM (compute capability 9.0)
 
 POINTER_TYPES = {
     ir.Elem.F16: "__half",
@@ -27,6 +30,7 @@ POINTER_TYPES = {
 def make_plan(kernel: ir.Kernel, placement: Placement) -> EmitPlan:
     """``kernel`` is lowered; ``placement`` has an offset for each of its buffers. Raises CompileError for what the
     hardware cannot do."""
+    _check_launch_bounds(kernel)
     maps = _maps(kernel)
     barriers, static_events = _barriers(kernel, placement.size)
     return EmitPlan(
@@ -41,6 +45,16 @@ def make_plan(kernel: ir.Kernel, placement: Placement) -> EmitPlan:
         grid=_grid(kernel),
         threads=128 * kernel.warpgroups,
     )
+
+
+def _check_launch_bounds(kernel: ir.Kernel) -> None:
+    threads = 128 * kernel.warpgroups
+    if (kernel.launch_bounds or 1) * threads > MAX_THREADS:
+        refuse(
+            kernel.span,
+            f"launch_bounds({kernel.launch_bounds}) asks for {kernel.launch_bounds} CTAs of {threads} threads on an SM, "
+            f"which holds {MAX_THREADS} threads",
+        )
 
 
 def _grid(kernel: ir.Kernel) -> tuple[GridAxis, ...]:

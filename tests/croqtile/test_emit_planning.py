@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import tile
 from emitting import plan_of
 
 from croqtile import ir, smem
+from croqtile.diagnostics import CompileError
 from croqtile.emit.planning import make_plan
 from hb_analyzer.report import Placement
 
@@ -48,6 +50,15 @@ def test_names_of_the_program_come_first(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, text)
     assert [m.name for m in plan.maps] == ["lhs_map_", "rhs_map", "output_map"]
     assert [buffer.name for buffer in plan.kernel.buffers] == ["lhs_map", "tma_load_1", "out_s"]
+
+
+def test_launch_bounds_beyond_an_sm(tmp_path: Path) -> None:
+    def with_bounds(number: int) -> str:
+        return tile.edited(tile.GEMM, [("parallel p", f"launch_bounds({number}); parallel p")])
+
+    assert plan_of(tmp_path, with_bounds(5)).kernel.launch_bounds == 5
+    with pytest.raises(CompileError, match="asks for 6 CTAs of 384 threads on an SM, which holds 2048 threads"):
+        plan_of(tmp_path, with_bounds(6))
 
 
 def test_requested_bytes(tmp_path: Path) -> None:
