@@ -573,6 +573,10 @@ class DivergentStatement(Diagnostic):
     what: str
 
 
+class DivergentPlace(Diagnostic):
+    template = "the threads of a warpgroup act together here, but an index of this statement depends on the thread"
+
+
 class PrivateValue(Diagnostic):
     template = "'{name}' is assigned in a role, where every thread has its own copy: its value is undefined here"
     name: str

@@ -12,6 +12,7 @@ copies       bulk copies and swizzles
 matrix       matrix instructions
 fragments    operations on fragments
 events       whole-function checks of events
+uniform      what all threads of a warpgroup must agree on
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 import dataclasses
 
 from croqtile import ast, fold, ir, rewrite
-from croqtile.check import events, matrix, roles, structure
+from croqtile.check import events, matrix, roles, structure, uniform
 from croqtile.check.scope import Context
 from croqtile.diagnostics import CompileError
 
@@ -36,6 +37,7 @@ def check(function: ast.Function) -> ir.Kernel:
         roles.barriers(ctx)
         events.events(ctx)
         structure.private_reads(ctx, body)
+        uniform.uniform(ctx, body)
     if ctx.diagnostics:
         raise CompileError(sorted(ctx.diagnostics, key=lambda d: (d.span.line, d.span.column) if d.span else (0, 0)))
     assert ctx.warpgroup is not None

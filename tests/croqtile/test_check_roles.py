@@ -38,6 +38,16 @@ CASES: dict[str, Edits] = {
     "copy-under-thread-value": [("tma.copy out_s", "first = t == 0; if (first) tma.copy out_s")],
     "inthreads-empty": [("wait full[stage];", "wait full[stage]; inthreads (p == 0) x = 1;")],
     "inthreads-of-threads": [("wait full[stage];", "wait full[stage]; inthreads (t == 0) trigger done;")],
+    "slot-of-the-thread": [("wait full[stage];", "wait full[t % 4];")],
+    "tile-of-the-thread": [("rhs_s[stage];\n          mma", "rhs_s[(stage + t) % 4];\n          mma")],
+    "condition-that-parts-the-threads-later": [
+        ("acc = mma.fill", "int mine = 0; acc = mma.fill"),
+        ("wait full[stage];", "if (mine == 0) wait full[stage]; if (t == 0) { mine = 1; }"),
+    ],
+    "loop-that-parts-the-threads-later": [
+        ("acc = mma.fill", "int mine = 1; int next = 1; acc = mma.fill"),
+        ("trigger empty[stage];", "foreach {i} in [mine] trigger empty[stage]; mine = next; next = t;"),
+    ],
     "call-by-some-threads": [("wait full[stage];", "wait full[stage]; if (t == 0) call f(out_s);")],
     "role-in-role": [("wait full[stage];", "wait full[stage]; inthreads.async (p == 1) x = 1;")],
 }
