@@ -61,6 +61,7 @@ class Instruction:
     number: int = 0
     ends: tuple[Instruction, ...] = ()  # of a drain: the accesses of the groups that it covers
     elected: bool = False  # executed by one warp for all
+    closed: bool = True  # of a copy: its role triggers the event, so that its bytes are meant for a certain setting
     identity: int = 0  # unique in the code
     # Filled in for a layout: bit sets over places.
     buffer: int = 0
@@ -291,5 +292,8 @@ def _tabulate(code: Code) -> None:
             elif instruction.kind == MEET:
                 assert isinstance(instruction.op, Barrier)
                 code.meetings[instruction.op.name, instruction.number][number] = instruction
+    giving = {(i.key, code.threads[i.thread].role) for i in code.instructions if i.kind == TRIGGER}
+    for instruction in code.instructions:
+        instruction.closed = (instruction.key, code.threads[instruction.thread].role) in giving
     code.keys = list(keys)
     code.expected = {key: events[key[0]].arrivals for key in code.keys}

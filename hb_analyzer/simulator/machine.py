@@ -156,7 +156,8 @@ class Machine:
         elif kind == ISSUE:
             self._begin(instruction)
             if instruction.key[0]:
-                self._punctual(instruction)
+                if instruction.closed:
+                    self._punctual(instruction)
                 self.mbarriers[instruction.key].expect(self._bytes(instruction))
         elif kind == TRIGGER:
             self._arrive(instruction)

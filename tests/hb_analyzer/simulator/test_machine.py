@@ -121,6 +121,11 @@ def test_a_copy_whose_bytes_the_phase_does_not_expect() -> None:
     assert ("overrun", "e") in seen(source)
 
 
+def test_bytes_of_a_role_that_never_triggers_are_meant_for_no_phase() -> None:
+    source = program((load("A", "e", Const(0)),), (Trigger("e"),))
+    assert seen(source) == set()
+
+
 def test_one_warp_ahead() -> None:
     """Warps wait for their own part of a matrix group; they meet before any of them overwrites what it reads."""
     mma = replace(A_R, ends="group", proxy="async")
