@@ -48,11 +48,11 @@ def make_plan(kernel: ir.Kernel, placement: Placement) -> EmitPlan:
 
 
 def _check_launch_bounds(kernel: ir.Kernel) -> None:
-    threads = 128 * kernel.warpgroups
-    if (kernel.launch_bounds or 1) * threads > MAX_THREADS:
+    threads, ctas = 128 * kernel.warpgroups, kernel.launch_bounds or 1
+    if ctas * threads > MAX_THREADS:
         refuse(
             kernel.span,
-            f"launch_bounds({kernel.launch_bounds}) asks for {kernel.launch_bounds} CTAs of {threads} threads on an SM, "
+            f"launch_bounds({ctas}) asks for {ctas} CTAs of {threads} threads on an SM, "
             f"which holds {MAX_THREADS} threads",
         )
 
