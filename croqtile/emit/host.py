@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 
 from croqtile import ir
-from croqtile.emit.expressions import Printer
+from croqtile.emit.expressions import Printer, is_floating
 from croqtile.emit.plan import EmitPlan, MapPlan, Param
 
 _MAP_TYPES = {
@@ -28,6 +28,10 @@ _SWIZZLES = {
     64: "CU_TENSOR_MAP_SWIZZLE_64B",
     128: "CU_TENSOR_MAP_SWIZZLE_128B",
 }
+
+
+_SHORT_FLOATS = (ir.Elem.F16, ir.Elem.BF16, ir.Elem.E4M3, ir.Elem.E5M2)
+_MATH = {"__exp2f": "std::exp2", "__expf": "std::exp", "__logf": "std::log"}
 
 
 def emit_wrapper(plan: EmitPlan) -> str:
@@ -188,11 +192,20 @@ def _argument(param: Param) -> str:
 
 
 class _LaunchPrinter(Printer):
-    """Launch-time expressions. Dimensions are ``long long`` in the wrapper: products of them do not overflow."""
+    """Launch-time expressions. Dimensions are ``long long`` in the wrapper: products of them do not overflow. The
+    functions of the device code do not exist on the host."""
 
     def _call(self, expr: ir.Intrinsic) -> str:
+        arguments = ", ".join(self(arg) for arg in expr.args)
         if expr.name == "cdiv":
-            return f"choreo::launch::ceil_div({', '.join(self(arg) for arg in expr.args)})"
+            return f"choreo::launch::ceil_div({arguments})"
+        if expr.target in _SHORT_FLOATS:
+            return f"choreo::to_f32(static_cast<choreo::{expr.target.spelling}>(static_cast<float>({arguments})))"
+        if expr.name in ("__max", "__min"):
+            type_ = "float" if any(is_floating(arg) for arg in expr.args) else "long long"
+            return f"std::{expr.name[2:]}<{type_}>({arguments})"
+        if expr.name in _MATH:
+            return f"{_MATH[expr.name]}(static_cast<float>({arguments}))"
         return super()._call(expr)
 
 

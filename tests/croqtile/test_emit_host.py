@@ -118,6 +118,12 @@ def test_declaration_and_definition_agree() -> None:
 
 def test_rounding_up_at_launch_is_in_64_bits() -> None:
     assert expression(cdiv(M, 64)) == "choreo::launch::ceil_div(M, 64)"
+    half = ir.FloatLit("0.5f")
+    assert expression(ir.Intrinsic("__exp2f", (half,))) == "std::exp2(static_cast<float>(0.5f))"
+    assert expression(ir.Intrinsic("__max", (ir.Var(M), ir.IntLit(4)))) == "std::max<long long>(M, 4)"
+    assert expression(ir.Intrinsic("__min", (ir.Var(M), half))) == "std::min<float>(M, 0.5f)"
+    rounded = expression(ir.Intrinsic("__to", (half,), ir.Elem.BF16))
+    assert rounded == "choreo::to_f32(static_cast<choreo::bf16>(static_cast<float>(0.5f)))"
     assert expression(ir.Binary("*", ir.Var(N), cdiv(M, 2))) == "N * choreo::launch::ceil_div(M, 2)"
 
 
