@@ -66,20 +66,20 @@ def figure3(document: Document, layout: str) -> Figure:
     """TFLOPS of base and SALA, and their ratio, which is the claim."""
     rows = document.tables[0].rows
     labels = [row.label.replace(" at 1 CTA/SM", "\nat 1 CTA/SM") for row in rows]
-    figure, (left, right) = _figure(layout, 2, len(labels))
-    _bars(left, labels, _four(rows, scale=1.0), [""] * len(labels), layout)
-    _axis(left, "TFLOPS", layout)
+    figure, (upper, lower) = _figure(layout, 2, len(labels))
+    _bars(upper, labels, _four(rows, scale=1.0), [""] * len(labels), layout)
+    _axis(upper, "TFLOPS", layout)
     ratio = [row.cells["ratio"] for row in rows]
     pair = [
         Series("ratio, paper", tuple(_number(cell.paper) for cell in ratio), _SALA, hatched=True),
         Series("ratio, ours", tuple(_number(cell.value) for cell in ratio), _SALA),
     ]
     notes = ["" if (value := _number(cell.value)) is None else f"{value:.2f}" for cell in ratio]
-    _bars(right, labels, pair, notes, layout)
-    _axis(right, "SALA / base (the claim)", layout)
-    line = right.axhline if layout == WIDE else right.axvline
+    _bars(lower, labels, pair, notes, layout)
+    _axis(lower, "SALA / base (the claim)", layout)
+    line = lower.axhline if layout == WIDE else lower.axvline
     line(1.0, color=_INK, linewidth=0.8, linestyle=(0, (4, 3)))
-    _legend(figure, left, layout)
+    _legend(figure, upper, layout)
     return figure
 
 
@@ -123,13 +123,13 @@ def _number(value: Scalar, scale: float = 1.0) -> float | None:
 def _figure(layout: str, panels: int, groups: int) -> tuple[Figure, list[Axes]]:
     from matplotlib.figure import Figure  # without pyplot: no display, no global state
 
+    stacked = {} if panels == 1 else {"height_ratios": [3, 2]}
     if layout == WIDE:
-        size, grid = (11.0, 4.0 if panels == 1 else 4.4), (1, panels)
+        size, shares = (11.0, 4.0 if panels == 1 else 6.4), stacked
     else:
-        size, grid = (4.4, panels * (0.62 * groups + 1.2)), (panels, 1)
+        size, shares = (4.4, panels * (0.62 * groups + 1.2)), {}
     figure = Figure(figsize=size, layout="constrained")
-    widths = {"width_ratios": [3, 2]} if layout == WIDE and panels == 2 else None
-    made = figure.subplots(*grid, squeeze=False, gridspec_kw=widths)
+    made = figure.subplots(panels, 1, squeeze=False, sharex=layout == WIDE, gridspec_kw=shares)
     return figure, list(made.flat)
 
 
@@ -198,7 +198,8 @@ def _limit(axes: Axes, layout: str) -> None:
         axes.annotate(label, (-0.4, limit), xytext=(0, 4), ha="left", va="bottom", **text)
     else:
         axes.axvline(limit, **look)
-        axes.annotate(label, (limit, 0), xytext=(-4, 0), ha="right", va="center", rotation=0, **text)
+        top = axes.get_xaxis_transform()  # beside the end of the line, above the bars
+        axes.annotate(label, (limit, 1.0), xycoords=top, xytext=(0, 3), ha="center", va="bottom", **text)
 
 
 def _legend(figure: Figure, axes: Axes, layout: str) -> None:

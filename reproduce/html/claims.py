@@ -57,7 +57,7 @@ def claims(steps: Mapping[str, Step], documents: Mapping[str, Document], problem
         elif name in problems:
             found.append(Claim(name, step.title, FAILED, (problems[name],), False))
         else:
-            found.append(Claim(name, step.title, NOT_MEASURED, (f"no results yet: run ./ae {name}",), False))
+            found.append(Claim(name, step.title, NOT_MEASURED, (f"No results yet: ./ae {name} makes them.",), False))
     return found
 
 
@@ -107,17 +107,21 @@ def _timed(document: Document) -> tuple[list[str], list[str]]:
     lines: list[str] = []
     outside: list[str] = []
     seen: set[str] = set()
+    present = {claim for claim, _, _ in verify.cells(document, ("timing",))}
     gpu = document.provenance.get("gpu")
     for name in (gpu["name"] if gpu else "", "H800", ""):
         origin = {**document.provenance, "gpu": {"name": name}}
         profile, findings = verify.timing(replace(document, provenance=origin))
-        compared = [finding for finding in findings if finding.status in (verify.OK, verify.MISMATCH)]
+        found = [finding for finding in findings if finding.status in (verify.OK, verify.MISMATCH)]
+        compared = [finding for finding in found if finding.claim in present]
         if profile in seen or not compared:
             continue
         good = sum(finding.status == verify.OK for finding in compared)
         comparison = "For comparison: " if lines else ""
         meaning = PROFILES.get(profile, profile)
-        lines.append(f"{comparison}{good} of {len(compared)} timed values in the range of {meaning}.")
+        missing = len(found) - len(compared)
+        more = f" {missing} values of it are no row of these results." if missing else ""
+        lines.append(f"{comparison}{good} of {len(compared)} timed values in the range of {meaning}.{more}")
         for finding in compared:
             if finding.status == verify.MISMATCH:
                 value = finding.claim.split("/", 2)[2]

@@ -67,13 +67,8 @@ def _kernel(path: Path) -> Iterator[Picture]:
     for kernel in kernels:
         found = analyse_kernel(kernel)
         name = path.stem if len(kernels) == 1 else f"{path.stem}, {kernel.name}"
-        yield Picture(
-            name,
-            _summary(found.report),
-            memory_map.draw([found]),
-            timeline_svg(found.program, found.report),
-            _pairs(found.report),
-        )
+        timeline = timeline_svg(found.program, found.report)
+        yield Picture(name, _summary(found.report), memory_map.draw([found]), _relative(timeline), _pairs(found.report))
 
 
 def _summary(report: Report) -> str:
@@ -84,4 +79,9 @@ def _summary(report: Report) -> str:
 
 
 def _pairs(report: Report) -> tuple[Pair, ...]:
-    return tuple(Pair(f"{v.a} / {v.b}", v.overlap, v.why if not v.overlap else "") for v in report.verdicts)
+    return tuple(Pair(f"{v.a} / {v.b}", v.overlap, "" if v.overlap else _relative(v.why)) for v in report.verdicts)
+
+
+def _relative(text: str) -> str:
+    """Places in the sources from the project's root, wherever it lies."""
+    return text.replace(f"{ROOT}/", "")
