@@ -19,7 +19,8 @@ def resolved(program: model.Program, parameters: Parameters, dropped: Iterable[s
     roles = tuple(replace(role, body=rewrite.body(role.body)) for role in program.roles)
     declared = {**resolution.parameters, **rewrite.conditions}
     used = tuple(declared[name] for name in declared if name in rewrite.names)
-    mentioned = [tuple(name for name in group if name in rewrite.names) for group in resolution.related]
+    related = (*resolution.related, *rewrite.related_conditions())
+    mentioned = [tuple(name for name in group if name in rewrite.names) for group in related]
     assumptions = tuple(
         " and ".join(f"`{name}`" for name in group) + " are analysed as unrelated values"
         for group in mentioned
@@ -44,6 +45,7 @@ class _Rewrite:
     def __init__(self, resolution: Resolution, dropped: frozenset[str]) -> None:
         self.resolution, self.dropped = resolution, dropped
         self.conditions: dict[str, model.Parameter] = {}
+        self.made_from: dict[str, frozenset[str]] = {}  # the launch-time values of each condition
         self.names: set[str] = set()
         texts = {key: str(expr) for key, expr in resolution.expressions.items()}
         self.texts = sorted(texts.items(), key=lambda item: -len(item[0]))
@@ -65,11 +67,19 @@ class _Rewrite:
         result = self._replace(expr)
         names = model.names_in(result)
         if names and names <= self.resolution.only_in_conditions:
-            text = str(result)
+            positive, holds = _positive(result)
+            text = str(positive)
             self.conditions[text] = model.Parameter(text, 0, 1)
-            result = model.Name(text)
+            self.made_from[text] = names
+            result = model.Name(text) if holds else model.BinOp("==", model.Name(text), model.ZERO)
         self.names |= model.names_in(result)
         return result
+
+    def related_conditions(self) -> tuple[tuple[str, ...], ...]:
+        """Conditions on the same launch-time value, which may exclude each other."""
+        values = {name for names in self.made_from.values() for name in names}
+        groups = {tuple(sorted(text for text, names in self.made_from.items() if name in names)) for name in values}
+        return tuple(sorted(group for group in groups if len(group) > 1))
 
     def body(self, body: tuple[model.Statement, ...]) -> tuple[model.Statement, ...]:
         return tuple(self.statement(s) for s in body if not (isinstance(s, model.Barrier) and s.name in self.dropped))
@@ -90,3 +100,12 @@ class _Rewrite:
         for placeholder, text in self.texts:
             label = label.replace(placeholder, text)
         return label
+
+
+def _positive(condition: model.IntExpr) -> tuple[model.IntExpr, bool]:
+    """``condition`` as another one that is true, or false, where it is: a condition and its opposite are one value."""
+    if isinstance(condition, model.BinOp) and condition.op == "!=":
+        return model.BinOp("==", condition.left, condition.right), False
+    if isinstance(condition, model.BinOp) and condition.op == "<=":
+        return model.BinOp("<", condition.right, condition.left), False
+    return condition, True

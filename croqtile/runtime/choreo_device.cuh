@@ -52,6 +52,7 @@ __device__ __forceinline__ void mbarrier_init(uint32_t barrier, uint32_t count) 
 // After the inits by one thread, before the block barrier: makes them visible to the copy engine and the cluster.
 __device__ __forceinline__ void mbarrier_init_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier) {

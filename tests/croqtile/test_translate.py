@@ -144,6 +144,18 @@ def test_a_condition_on_launch_values_alone_is_one_truth_value():
     assert text(kernel) == [f"if {name}", "wait full[0]", "else", "wait empty[0]"]
 
 
+@pytest.mark.parametrize(("one", "other"), [("==", "!="), ("<", ">="), (">", "<=")])
+def test_a_condition_and_its_opposite_are_one_truth_value(one, other):
+    kernel = one_role(b.when(op(M, one, 3), b.wait(FULL)), b.when(op(M, other, 3), b.trigger(EMPTY)))
+    assert len(parameters(kernel)) == 1
+    assert not translate(kernel).assumptions
+
+
+def test_conditions_on_the_same_value_are_said_to_be_unrelated():
+    kernel = one_role(b.when(op(M, "==", 1), b.wait(FULL)), b.when(op(M, ">", 1), b.trigger(EMPTY)))
+    assert translate(kernel).assumptions == ("`(1 < M)` and `(M == 1)` are analysed as unrelated values",)
+
+
 def test_captured_scalars_are_inlined():
     tiles = ir.Symbol("tiles", ir.SymbolKind.CAPTURED, "tiles")
     k = b.counter("k", tiles)
