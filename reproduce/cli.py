@@ -15,7 +15,7 @@ from reproduce.choreo import Choreo
 from reproduce.execute import execute
 from reproduce.lock import LockedError
 from reproduce.machine import Machine, Need
-from reproduce.provision import ProvisionError, ensure_nvcc
+from reproduce.provision import ProvisionError, ensure_nvcc, ensure_triton
 from reproduce.report import StepProgress, console, show_checks, show_document, show_summary
 from reproduce.results import Document
 from reproduce.step import Context, Options, Step
@@ -108,7 +108,7 @@ def _run_steps(options: argparse.Namespace) -> int:
     )
     folder, documents = results_folder(options.results), []
     for name in options.steps:
-        _provide_nvcc(STEPS[name], options.gpu)
+        _provide(STEPS[name], chosen, options.gpu)
         document = run_step(STEPS[name], context_for(name, folder, chosen, options.gpu))
         documents.append(document)
         if not options.no_table:
@@ -118,14 +118,16 @@ def _run_steps(options: argparse.Namespace) -> int:
     return max(map(outcome, documents))
 
 
-def _provide_nvcc(step: Step, gpu: str | None) -> None:
-    """Installs nvcc if that is all that keeps ``step`` from running; without it the rows say "no nvcc"."""
+def _provide(step: Step, options: Options, gpu: str | None) -> None:
+    """Installs what alone keeps rows of ``step`` from being measured; without it they say what is missing."""
     gpu_missing = Need.GPU in step.needs and Machine(gpu).missing(Need.GPU)
-    if Need.NVCC in step.needs and not gpu_missing:
-        try:
+    try:
+        if Need.NVCC in step.needs and not gpu_missing:
             ensure_nvcc()
-        except ProvisionError as error:
-            print(error, file=sys.stderr)
+        if step.uses(Need.TRITON) and (not options.only or "tawa" in options.only):
+            ensure_triton()
+    except ProvisionError as error:
+        print(error, file=sys.stderr)
 
 
 def run_step(step: Step, context: Context) -> Document:
@@ -177,8 +179,8 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _verify_exact(folder: Path) -> int:
     names = [name for name in verify.exact_steps() if name in STEPS]
-    if any(STEPS[name].uses(Need.NVCC) for name in names):
-        ensure_nvcc()
+    for name in names:
+        _provide(STEPS[name], Options(), None)
     findings: list[verify.Finding] = []
     for name in names:
         document = run_step(STEPS[name], context_for(name, folder, Options()))

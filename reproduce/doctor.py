@@ -45,7 +45,9 @@ def _disk() -> Check:
 def _nvcc(machine: Machine) -> Check:
     version = machine.nvcc_version
     if version is None:
-        return Check("nvcc", None, "none", "`inv build` installs nvcc 13.0 from PyPI (104 MB)")
+        return Check(
+            "nvcc", None, "none", "steps that need it install nvcc 13.0 from PyPI (104 MB), as `./ae build` does"
+        )
     if version.startswith("13.0."):
         return Check("nvcc", True, version)
     advice = "bytes and occupancy are comparable, register counts are those of CUDA 13.0"
@@ -79,12 +81,20 @@ def profiling_is_restricted() -> bool:
 
 def _triton(machine: Machine) -> Check:
     missing = machine.missing(Need.TRITON)
-    advice = "the Tawa rows of Table 2 need the extra `triton` of this project" if missing else ""
+    advice = (
+        "the Tawa rows of Table 2: table2 installs Triton (188 MB); to run on a GPU they need torch, too "
+        "(.venv/bin/pip install torch)"
+        if missing
+        else ""
+    )
     return Check("torch, triton", None if missing else True, missing or "installed", advice)
 
 
 def _compiler() -> Check:
-    choreo = Choreo.from_environment()
+    try:
+        choreo = Choreo.from_environment()
+    except ValueError as error:
+        return Check("one kernel", False, str(error), "unset CHOREO, or set it to a program")
     found = choreo.allocate(kernels.source("matmul_f16_dyn_sm90_warpspec_1p1c_64x128_4s"), sala=True, log=None)
     text = f"{choreo}: {found.bytes} B in {found.finished.duration_s:.2f} s" if found.bytes else found.message
     return Check("one kernel", found.bytes is not None, text, "" if found.bytes else "see the message")

@@ -58,8 +58,8 @@ class Machine:
             return None if self.nvcc_version else "no nvcc"
         if need is Need.NCU:
             return self.missing(Need.GPU) or (None if self.ncu else "no ncu")
-        found = all(importlib.util.find_spec(name) for name in ("torch", "triton"))
-        return None if found else "no torch and triton"
+        lacking = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
+        return f"no {' and '.join(lacking)}" if lacking else None
 
     def gpu_environment(self) -> dict[str, str]:
         """Environment of programs that use the GPU: GPU=N makes device N the only one that they see."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -14,6 +15,9 @@ from reproduce.machine import Machine
 # The wheels of CUDA 13.0.88, whose nvcc, ptxas and cicc are those of the system package. The same pin is the extra
 # `cuda` of pyproject.toml.
 CUDA_WHEELS = "cuda-toolkit[nvcc,cccl]==13.0.3.0"
+
+
+TRITON_WHEEL = "triton==3.6.0"  # decides the bytes of the Tawa rows; the same pin is in pyproject.toml
 
 
 class ProvisionError(Exception):
@@ -33,6 +37,18 @@ def ensure_nvcc() -> str:
             "nvcc could not be installed. Connect this machine to PyPI, or install CUDA 13.0 and set CUDA_HOME."
         )
     return version
+
+
+def ensure_triton() -> None:
+    """Installs Triton into this Python environment if it has none: without torch and a GPU, it compiles kernels."""
+    if importlib.util.find_spec("triton") is not None:
+        return
+    print(f"no Triton in this environment: installing {TRITON_WHEEL} (188 MB download, 610 MB on disk)", flush=True)
+    command = [sys.executable, "-m", "pip", "install", "-qq", "--retries", "1", TRITON_WHEEL]
+    installed = subprocess.run(command, check=False)
+    importlib.invalidate_caches()
+    if installed.returncode or importlib.util.find_spec("triton") is None:
+        raise ProvisionError("Triton could not be installed: the rows of Table 2 that need it are not measured.")
 
 
 def nvcc_of_minor(minor: str, folder: Path) -> Path:

@@ -60,5 +60,5 @@ STEP = Step(
     measurements=measurements,
     tables=tables,
     needs=frozenset({Need.NVCC}),
-    optional=frozenset({Need.GPU, Need.NCU}),
+    optional=frozenset({Need.GPU, Need.NCU, Need.TRITON}),
 )

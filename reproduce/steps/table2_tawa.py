@@ -53,7 +53,7 @@ def _result(finished: process.Finished) -> dict[str, Any]:
 
 def _bytes(context: Context) -> dict[str, Scalar]:
     if importlib.util.find_spec("triton") is None:
-        raise NotMeasuredError("no triton: pip install triton==3.6.0")
+        raise NotMeasuredError("no triton")
     return _child(context, ["bytes"], limit_s=_COMPILE_LIMIT_S, key="bytes")
 
 

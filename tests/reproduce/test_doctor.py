@@ -30,7 +30,7 @@ def test_a_machine_that_has_everything(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_bare_machine_is_limited_not_broken() -> None:
     found = checks(FakeMachine())
     assert [found[name].ok for name in ("nvcc", "GPU", "ncu")] == [None] * 3
-    assert "`inv build` installs nvcc 13.0" in found["nvcc"].advice and found["one kernel"].ok
+    assert "install nvcc 13.0 from PyPI" in found["nvcc"].advice and found["one kernel"].ok
 
 
 def test_another_cuda_minor_is_named() -> None:
@@ -50,4 +50,4 @@ def test_a_full_disk_and_a_broken_compiler_fail(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("CHOREO", "/no/such/choreo")
     found = checks(FakeMachine())
     assert found["disk"].ok is False and found["one kernel"].ok is False
-    assert "cannot start /no/such/choreo" in found["one kernel"].found
+    assert "CHOREO=/no/such/choreo: there is no such program" in found["one kernel"].found

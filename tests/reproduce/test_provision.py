@@ -1,0 +1,54 @@
+"""What is installed on a bare machine: when, and what is said if it cannot be."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+
+import pytest
+
+from reproduce import cli, provision
+from reproduce.provision import ProvisionError
+from reproduce.step import Options
+from reproduce.steps import STEPS
+
+
+@pytest.fixture
+def pip(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
+    """A pip that fails, in an environment without Triton; its calls."""
+    calls: list[Sequence[str]] = []
+
+    def run(command: Sequence[str], check: bool) -> subprocess.CompletedProcess[str]:
+        calls.append(command)
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr(provision.subprocess, "run", run)
+    monkeypatch.setattr(provision.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(cli, "ensure_nvcc", lambda: "13.0.88")
+    return calls
+
+
+def test_triton_is_installed_for_the_rows_that_need_it(
+    pip: list[Sequence[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, only, calls in (
+        ("figure2", (), 0),
+        ("table2", ("xcomp",), 0),
+        ("table2", ("tawa",), 1),
+        ("table2", (), 2),
+    ):
+        cli._provide(STEPS[name], Options(only=only), None)
+        assert len(pip) == calls
+    assert pip[-1][-1] == "triton==3.6.0"
+    assert "Triton could not be installed" in capsys.readouterr().err  # and the step goes on
+
+
+def test_triton_that_cannot_be_installed_is_told(pip: list[Sequence[str]]) -> None:
+    with pytest.raises(ProvisionError, match="are not measured"):
+        provision.ensure_triton()
+
+
+def test_triton_that_is_there_is_left_alone(pip: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provision.importlib.util, "find_spec", lambda name: object())
+    provision.ensure_triton()
+    assert not pip
