@@ -121,7 +121,7 @@ def report(c: Context, results: str = "", out: str = "") -> None:
     _reproduce("report", results=results, out=out)
 
 
-@task(help={"results": _HELP["results"], "out": "the archive (default: sala-reproduction.zip beside the results)"})
+@task(help={"results": _HELP["results"], "out": "the archive (default: sala-reproduction.zip in the results)"})
 def bundle(c: Context, results: str = "", out: str = "") -> None:
     """Report, results, logs and references as one archive."""
     _reproduce("bundle", results=results, out=out)

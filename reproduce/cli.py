@@ -83,9 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     page = _add(commands, "report", _report, "one HTML page of all results, with figures and tables as files")
     page.add_argument("--out", metavar="DIR", help="where the report goes (default: report/ in the results)")
     archive = _add(commands, "bundle", _bundle, "report, results, logs and references as one archive")
-    archive.add_argument(
-        "--out", metavar="FILE", help="the archive (default: sala-reproduction.zip beside the results)"
-    )
+    archive.add_argument("--out", metavar="FILE", help="the archive (default: sala-reproduction.zip in the results)")
     _add(commands, "doctor", _doctor, "what this machine has, and what it can therefore run")
     for each in commands.choices.values():
         each.add_argument("--results", metavar="DIR", help="where results go (default: $RESULTS, else results/)")
@@ -276,7 +274,7 @@ def _bundle(options: argparse.Namespace) -> int:
 
     folder = results_folder(options.results)
     report = page.write(STEPS, folder, folder / "report").parent
-    target = Path(options.out).resolve() if options.out else folder.parent / "sala-reproduction.zip"
+    target = Path(options.out).resolve() if options.out else folder / "sala-reproduction.zip"
     written = bundle.write(folder, report, target)
     print(f"{written} ({written.stat().st_size / 1e6:.1f} MB): report, results, logs, references")
     return 0
