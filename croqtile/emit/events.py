@@ -6,6 +6,7 @@ an event stands for all of them. The count that an mbarrier is initialised with 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 from croqtile import ir, rewrite
@@ -22,32 +23,51 @@ def executor(role: ir.Role, others: Iterable[ir.Role] = ()) -> Runs:
     """Who executes a role. A warpgroup role that only waits, copies and triggers (a producer) is run by one thread:
     nobody can tell the difference, and no thread has to meet another.
 
-    ``others``: the roles with which it shares its counts of settings. Where all threads of its warpgroup wait for an
-    event in one of them, all must count the settings of that event here, too."""
+    ``others``: roles that run before or after it. What some of them count together, all threads of the warpgroup must
+    count in all of them if they need it in one."""
     if role.thread is not None:
         return Runs.THREAD
-    counted = set(waited_events(role.body))
-    related = (other for other in others if other.thread is None and set(other.instances) & set(role.instances))
-    counting = (other for other in related if counted & set(waited_events(other.body)))
-    if all(_one_thread_is_enough(each.body) for each in (role, *counting)):
+    together = [role]
+    rest = [other for other in others if other.thread is None]
+    for one in together:
+        found = [other for other in rest if other not in together and _meet(one, other) and _shared(one, other)]
+        together += found
+    if all(_one_thread_is_enough(each.body) for each in together):
         return Runs.THREAD
     return Runs.WARPGROUP
 
 
 def check_counts(roles: Iterable[ir.Role]) -> None:
-    """Refuses roles that share their counts of settings but are run by one thread here and by a whole warpgroup there:
-    only that thread would have counted what it has waited for."""
-    seen: dict[tuple[int, ir.Event], ir.Role] = {}
-    for role in roles:
-        for event in waited_events(role.body):
-            for instance in role.instances:
-                other = seen.setdefault((instance, event), role)
-                if (other.thread is None) != (role.thread is None):
-                    refuse(
-                        role.span,
-                        f"{event.name} is waited for by one thread of warpgroup {instance} in one role and by all of "
-                        f"its threads in another (lines {other.span.line} and {role.span.line}), which count apart",
-                    )
+    """Refuses roles that run one after another and count something together, one of them by a single thread and one by
+    its whole warpgroup: only that thread would have counted in both."""
+    for one, other in itertools.combinations(roles, 2):
+        if (one.thread is None) != (other.thread is None) and _meet(one, other):
+            for name in sorted(_shared(one, other)):
+                refuse(
+                    other.span,
+                    f"{name} is counted by one thread of a warpgroup in one role and by all of its threads in another "
+                    f"(lines {one.span.line} and {other.span.line}), which differ in what they have counted",
+                )
+
+
+def _meet(one: ir.Role, other: ir.Role) -> bool:
+    return one is not other and bool(set(one.instances) & set(other.instances))
+
+
+def _shared(one: ir.Role, other: ir.Role) -> set[str]:
+    """What one role changes and the other sees, in the copies that every thread has: how often it has waited for an
+    event, and scalars from outside of the roles."""
+    events = set(waited_events(one.body)) & set(waited_events(other.body))
+    seen = [set(rewrite.symbols(role.body)) for role in (one, other)]
+    scalars = (_changed(one) & seen[1]) | (_changed(other) & seen[0])
+    return {event.name for event in events} | {symbol.name for symbol in scalars}
+
+
+def _changed(role: ir.Role) -> set[ir.Symbol]:
+    """The scalars from outside that a role assigns."""
+    inside = list(rewrite.statements(role.body))
+    own = {statement.symbol for statement in inside if isinstance(statement, ir.Let)}
+    return {statement.symbol for statement in inside if isinstance(statement, ir.Assign)} - own
 
 
 def _one_thread_is_enough(body: tuple[ir.Stmt, ...]) -> bool:

@@ -114,8 +114,21 @@ def test_all_threads_count_what_all_of_them_wait_for_later(tmp_path: Path) -> No
 
 def test_one_thread_and_its_warpgroup_count_apart(tmp_path: Path) -> None:
     program = tile.edited(TWO_REGIONS, [("(p == 1)", "(p == 1 && t == 0)")])
-    with pytest.raises(CompileError, match="full is waited for by one thread of warpgroup 1 in one role"):
+    with pytest.raises(CompileError, match="full is counted by one thread of a warpgroup in one role"):
         device(tmp_path, program)
+
+
+def test_all_threads_count_scalars_that_all_of_them_use_later(tmp_path: Path) -> None:
+    edits = [
+        ("shared event full, seen;", "shared event full, seen; int round = 0;"),
+        ("wait full; trigger seen;", "round = round + 1; trigger seen;"),
+        ("acc = mma.fill.f32 0.0f; mma", "acc = mma.fill.f32 0.0f; if (round > 0) mma"),
+    ]
+    text = device(tmp_path, tile.edited(TWO_REGIONS, edits))
+    assert "{  // producer, line 7\n    round = round + 1;\n    named_barrier_sync" in text
+    mixed = tile.edited(TWO_REGIONS, [*edits, ("(p == 1)", "(p == 1 && t == 0)")])
+    with pytest.raises(CompileError, match="round is counted by one thread of a warpgroup in one role"):
+        device(tmp_path, mixed)
 
 
 def test_slots_fit_into_the_parity_variable(tmp_path: Path) -> None:
