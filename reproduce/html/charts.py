@@ -148,7 +148,7 @@ def _bars(axes: Axes, labels: Sequence[str], series: Sequence[Series], notes: Se
             axes.barh(places, lengths, width * 0.9, **look)
         for place, value in zip(places, each.values, strict=True):
             if value is None and not each.hatched:
-                _note(axes, place, 0.0, "not measured", layout, rotation=90)
+                _note(axes, place, 0.0, "no value", layout, rotation=90)
     for group, note in enumerate(notes):
         last = (len(series) - 1) / 2 * width
         top = max((each.values[group] or 0.0 for each in series[-2:]), default=0.0)

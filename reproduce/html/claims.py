@@ -143,9 +143,9 @@ def _verdict(counts: Counter[str]) -> str:
     return SHOWN if counts[SHOWN] or not counts[NOT_MEASURED] else NOT_MEASURED
 
 
-def gaps(steps: Mapping[str, Step], documents: Mapping[str, Document]) -> list[Gap]:
-    """What has no value, and why: steps without results first come last, as they say least."""
-    found: dict[tuple[str, str], int] = Counter()
+def gaps(steps: Mapping[str, Step], documents: Mapping[str, Document], problems: Mapping[str, str]) -> list[Gap]:
+    """What has no value, and why: first the values that a step lacks, then the steps that have none at all."""
+    found: Counter[tuple[str, str]] = Counter()
     for document in documents.values():
         for table in document.tables:
             for row in table.rows:
@@ -153,5 +153,9 @@ def gaps(steps: Mapping[str, Step], documents: Mapping[str, Document]) -> list[G
                     if cell.status in (NOT_MEASURED, NO_RUN, FAILED):
                         why = cell.reason if cell.status == NOT_MEASURED else f"{cell.status}: {cell.reason}"
                         found[f"{document.step}: {table.title}", why] += 1
-    missing = [Gap(step.title, 0, "no results yet") for name, step in steps.items() if name not in documents]
+    missing = [
+        Gap(step.title, 0, problems.get(name, "no results yet"))
+        for name, step in steps.items()
+        if name not in documents
+    ]
     return [Gap(what, count, why) for (what, why), count in found.items()] + missing

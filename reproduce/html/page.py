@@ -71,7 +71,7 @@ def write(steps: Mapping[str, Step], folder: Path, out: Path, kernels: Sequence[
         pictures=_pictures(pictures, out / "figures"),
         profiles=claims.PROFILES,
         origins=[(document, document.provenance) for document in documents.values()],
-        gaps=claims.gaps(steps, documents),
+        gaps=claims.gaps(steps, documents, problems),
         files=_files(documents, out),
     )
     page = out / NAME

@@ -34,7 +34,7 @@ def test_lengths_of_the_bars(layout: str) -> None:
 @pytest.mark.parametrize("layout", [charts.WIDE, charts.NARROW])
 def test_a_value_that_is_missing_is_said_to_be(layout: str) -> None:
     figure = charts.figure2(document("figure2", FULL, ABSENT), layout)
-    assert charts.svg_text(figure).count("not measured") == 2
+    assert charts.svg_text(figure).count("no value") == 2
 
 
 @pytest.mark.parametrize("layout", [charts.WIDE, charts.NARROW])

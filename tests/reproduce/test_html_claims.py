@@ -57,6 +57,9 @@ def test_timed_values_are_compared_to_three_references_and_the_outliers_listed()
 
 
 def test_gaps_name_what_has_no_value_and_why() -> None:
-    found = claims.gaps(STEPS, {"figure2": figure2(EQUAL, ABSENT, ABSENT)})
+    found = claims.gaps(STEPS, {"figure2": figure2(EQUAL, ABSENT, ABSENT)}, {})
     assert found[0] == claims.Gap("figure2: Figure 2", 2, "no GPU")
     assert len(found) == len(STEPS) and all(gap.why == "no results yet" for gap in found[1:])
+    failed = Cell(None, "failed", "wrong")
+    found = claims.gaps(STEPS, {"figure2": figure2(failed)}, {"table4": "table4.json: no JSON"})
+    assert [gap.why for gap in found[:2]] == ["failed: wrong", "table4.json: no JSON"]
