@@ -9,7 +9,7 @@ made from the same dimensions in different ways (``K / 64`` and ``cdiv(K, 64)``)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd
 
 from croqtile import symbolic
@@ -84,6 +84,7 @@ class Parameters:
         low, high = -(-low // abs(common)), None if high is None else max(high, 0) // abs(common)
         key = _PLACEHOLDER + str(base)
         known = self._sums.setdefault(key, _Sum(base, low, high, control))
+        known.affine = _widened(known.affine, base)
         known.low = min(known.low, low)
         known.high = None if known.high is None or high is None else max(known.high, high)
         known.in_control = known.in_control or control
@@ -146,6 +147,17 @@ class Resolution:
 
 
 _PLACEHOLDER = "§"
+
+
+def _widened(one: Affine, other: Affine) -> Affine:
+    """The same sum, with the bounds of its atoms that hold in both places where it was computed: a condition around one
+    of them says nothing about the other."""
+    terms = []
+    for (a, coefficient), (b, _) in zip(one.terms, other.terms, strict=True):
+        low = None if a.low is None or b.low is None else min(a.low, b.low)
+        high = None if a.high is None or b.high is None else max(a.high, b.high)
+        terms.append((replace(a, low=low, high=high), coefficient))
+    return Affine(tuple(terms))
 
 
 def _structural(atom: Atom) -> bool:

@@ -40,6 +40,17 @@ def test_sums_that_share_atoms_stay_related():
     assert bounds == {"cdiv(K, 64)": (1, None), "bm": (0, None)}
 
 
+def test_what_a_condition_guarantees_holds_under_it_only():
+    """Two blocks at least where 64 < K, but one may do elsewhere."""
+    guarded = symbolic.round_up_divide(K, constant(64), (K - constant(65),))
+    for values in ((guarded, BLOCKS), (BLOCKS, guarded)):
+        parameters = Parameters()
+        for value in (*values, guarded + BM):
+            parameters.to_model(value)
+        _, bounds, _ = resolved(parameters)
+        assert bounds["cdiv(K, 64)"] == (1, None)
+
+
 def test_a_guarantee_that_separate_parameters_lose_is_reported():
     bound = BLOCKS - BM
     parameters = Parameters(facts=(bound - constant(1),))
