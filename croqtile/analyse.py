@@ -49,7 +49,7 @@ def analyse(kernel: ir.Kernel, sala: bool = True) -> Analysis:
     program = translate(kernel)
     report = hb_analyzer.analyse(program)
     placement = report.placement if sala else separate_placement(kernel)
-    problems = describe_defects(report, spans_of(kernel), program)
+    problems = describe_defects(report, spans_of(kernel), program, _calls(kernel))
     remote = _remote_statement(kernel)
     if remote is not None:
         certain = tuple(problem for problem in problems if not isinstance(problem, diag.PossibleDefect))
@@ -72,6 +72,11 @@ def separate_placement(kernel: ir.Kernel) -> Placement:
 def spans_of(kernel: ir.Kernel) -> Mapping[str, ir.Span]:
     """The spans of a kernel's statements by their text, as operations of the analysis carry them."""
     return {str(statement.span): statement.span for statement in rewrite.statements(kernel.body)}
+
+
+def _calls(kernel: ir.Kernel) -> Mapping[str, str]:
+    """The functions that the kernel calls, by the text of the statement's span."""
+    return {str(s.span): s.function for s in rewrite.statements(kernel.body) if isinstance(s, ir.Call)}
 
 
 def _remote_statement(kernel: ir.Kernel) -> ir.CopyIn | ir.Trigger | None:

@@ -10,25 +10,29 @@ from croqtile import ir
 from hb_analyzer import model
 from hb_analyzer.report import Defect, Report, Site
 
+NO_CALLS: Mapping[str, str] = {}
+
 
 def describe_defects(
-    report: Report, spans: Mapping[str, ir.Span], program: model.Program
+    report: Report, spans: Mapping[str, ir.Span], program: model.Program, calls: Mapping[str, str] = NO_CALLS
 ) -> tuple[diag.Diagnostic, ...]:
     """One diagnostic per defect, most fundamental first: what deadlocks also shows as other things.
 
     A defect is an error, unless the analysis could not follow the whole program: then it may be imagined, and is a
-    warning.
+    warning. ``calls``: the functions that the program calls, by place; what they do to their arguments is not known.
     """
     defects = (*report.deadlocks, *report.overruns, *report.races, *report.arrivals)
-    return tuple(_describe(defect, spans, program) for defect in defects)
+    return tuple(_describe(defect, spans, program, calls) for defect in defects)
 
 
-def _describe(defect: Defect, spans: Mapping[str, ir.Span], program: model.Program) -> diag.Diagnostic:
+def _describe(
+    defect: Defect, spans: Mapping[str, ir.Span], program: model.Program, calls: Mapping[str, str]
+) -> diag.Diagnostic:
     first, second = (_span(site, spans) for site in (defect.first, defect.second))
     notes: tuple[diag.Note, ...] = ()
     if second is not None and second != first and defect.second is not None:
         notes = (diag.Note(second, _brief(defect.second)),)
-    doubt = _doubt(defect, program)
+    doubt = _doubt(defect, program, calls)
     if doubt is not None and defect.kind != "arrivals":
         return diag.PossibleDefect(
             first or second, notes=notes, kind=_KINDS[defect.kind], why=_why(defect), reason=doubt
@@ -68,8 +72,14 @@ def _span(site: Site | None, spans: Mapping[str, ir.Span]) -> ir.Span | None:
     return spans.get(site.where) if site is not None and site.where is not None else None
 
 
-def _doubt(defect: Defect, program: model.Program) -> str | None:
-    """Why a defect may be imagined: code that the analysis cannot follow, or counts whose relation it does not know."""
+def _doubt(defect: Defect, program: model.Program, calls: Mapping[str, str]) -> str | None:
+    """Why a defect may be imagined: code that the analysis cannot follow, counts whose relation it does not know, or a
+    function that may touch less than the analysis must assume."""
+    if defect.kind == "race":
+        for site in (defect.first, defect.second):
+            function = calls.get(site.where or "") if site is not None else None
+            if function is not None:
+                return f"'{function}' may read only, or touch only a part of its argument"
     for role in program.roles:
         for statement in _flat(role.body):
             if not isinstance(statement, model.Opaque):

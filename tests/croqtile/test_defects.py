@@ -8,6 +8,7 @@ from builder import DATA, SOURCE, K, M, cdiv, op
 
 from croqtile import diagnostics as diag
 from croqtile.analyse import analyse
+from tests.croqtile import tile
 
 
 @pytest.mark.parametrize("sala", [True, False])
@@ -136,3 +137,20 @@ def test_clusters_give_one_warning():
     assert isinstance(warning, diag.ClusterUnchecked)
     assert warning.span == copy.span
     assert warning.severity == "warning"
+
+
+@pytest.mark.parametrize("sala", [True, False])
+def test_what_a_function_does_to_its_arguments_is_not_known(tmp_path, sala):
+    """Two warpgroups call it on the same tile: it may only read, or leave each its own half. But nothing overlaps."""
+    text = tile.edited(
+        tile.GEMM,
+        [
+            ("shared f16 [128, 128] out_s;", "shared f16 [128, 128] out_s; shared f16 [64, 64] bias_s;"),
+            ("sync.wg 1, 2;", "call scale(bias_s, p); sync.wg 1, 2;"),
+        ],
+    )
+    analysis = analyse(tile.lowered(tmp_path, text), sala)
+    assert not analysis.errors
+    (warning,) = analysis.diagnostics
+    assert isinstance(warning, diag.PossibleDefect)
+    assert "'scale' may read only, or touch only a part of its argument" in warning.message
