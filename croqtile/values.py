@@ -92,6 +92,8 @@ class Scope:
             if self.key is None or self.key.thread is None:
                 raise Untranslatable(f"`{symbol.name}` differs between the threads of the warpgroup")
             return symbolic.constant(self.key.thread)
+        if symbol.ctype != "int":
+            raise Untranslatable(f"`{symbol.name}` is a {symbol.ctype}, with which arithmetic is another")
         fixed = self.launch.value(symbol)
         if fixed is not None:
             return fixed

@@ -156,6 +156,20 @@ def test_conditions_on_the_same_value_are_said_to_be_unrelated():
     assert translate(kernel).assumptions == ("`(1 < M)` and `(M == 1)` are analysed as unrelated values",)
 
 
+def test_floating_point_values_are_no_integers():
+    """7 / 2 > 3 where 7 is a float: a branch that integers would not take."""
+    half, captured = (
+        ir.Symbol(name, kind, name, ctype="float")
+        for name, kind in (("x", ir.SymbolKind.VALUE), ("s", ir.SymbolKind.CAPTURED))
+    )
+    for symbol in (half, captured):
+        branch = b.when(op(op(symbol, "/", 2), ">", 3), b.trigger(FULL))
+        kernel = one_role(b.let(half, 7), branch, captured=(ir.Captured(captured, b.lit(7), b.span()),))
+        (line,) = text(kernel)
+        assert line.startswith("opaque (full)")
+        assert line.endswith(f"`{symbol.name}` is a float, with which arithmetic is another")
+
+
 def test_captured_scalars_are_inlined():
     tiles = ir.Symbol("tiles", ir.SymbolKind.CAPTURED, "tiles")
     k = b.counter("k", tiles)
