@@ -8,6 +8,7 @@ from pathlib import PurePath
 from croqtile import ir, rewrite
 from croqtile.emit import events
 from croqtile.emit.context import Context
+from croqtile.emit.errors import refuse
 from croqtile.emit.names import kernel_names
 from croqtile.emit.plan import EmitPlan
 from croqtile.emit.roles import emit_roles, register_budget
@@ -15,6 +16,8 @@ from croqtile.emit.statements import Statements
 from croqtile.emit.storage import emit_initialisation, emit_storage
 from croqtile.emit.wgmma import Instruction, wrapper
 from croqtile.emit.writer import Writer
+
+MOST_CTAS = 8  # of a cluster that every GPU of this architecture can launch
 
 
 def emit_device(plan: EmitPlan) -> tuple[str, frozenset[Instruction]]:
@@ -43,6 +46,8 @@ def _head(context: Context) -> None:
     minimum = kernel.launch_bounds or (1 if register_budget(kernel) else None)
     if minimum is not None:
         bounds += f", {minimum}"
+    if kernel.cluster > MOST_CTAS:
+        refuse(kernel.span, f"a cluster has at most {MOST_CTAS} CTAs, not {kernel.cluster}")
     cluster = f" __cluster_dims__({kernel.cluster}, 1, 1)" if kernel.cluster > 1 else ""
     parameters = [f"{param.ctype} {param.name}" for param in plan.params]
     out.call(f"__global__ void{cluster} __launch_bounds__({bounds}) {plan.function}", parameters, tail=" {")

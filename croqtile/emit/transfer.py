@@ -10,11 +10,14 @@ from croqtile.emit.events import slot_address
 from croqtile.emit.planning import POINTER_TYPES, find_map
 from croqtile.emit.shared import tile
 
+MOST_BYTES = (1 << 20) - 1  # that a phase of an mbarrier can wait for
+
 
 def emit_closed_set(context: Context, copies: list[ir.CopyIn], trigger: ir.Trigger) -> None:
     """Copies by one thread that are directly followed by the trigger of their slot: the arrival announces their bytes
     together. It may come first, because the phase cannot complete before the bytes have landed."""
     planned = [plan_copy(copy, context.ranges) for copy in copies]
+    _check_size(context, list(zip(copies, planned, strict=True)))
     barrier = slot_address(context, trigger.event, trigger.slot)
     announced = " + ".join(_bytes(context, copy, plan) for copy, plan in zip(copies, planned, strict=True))
     context.out.line(f"mbarrier_arrive_expect_bytes({barrier}, {announced});")
@@ -25,6 +28,7 @@ def emit_closed_set(context: Context, copies: list[ir.CopyIn], trigger: ir.Trigg
 def emit_copy_in(context: Context, copy: ir.CopyIn) -> None:
     """A copy on its own: its bytes are added to what the slot's current phase waits for; its trigger comes later."""
     plan = plan_copy(copy, context.ranges)
+    _check_size(context, [(copy, plan)])
     if context.runs is Runs.THREAD:
         _announce(context, copy, plan)
         _emit_loads(context, copy, plan)
@@ -35,6 +39,13 @@ def emit_copy_in(context: Context, copy: ir.CopyIn) -> None:
     with context.out.block(f"if ({_elected(context)})", note=f"tma.copy.async, line {copy.span.line}"):
         _announce(context, copy, plan)
         _emit_loads(context, copy, plan)
+
+
+def _check_size(context: Context, copies: list[tuple[ir.CopyIn, Copy]]) -> None:
+    cluster = context.plan.kernel.cluster
+    size = sum(plan.bytes * (cluster if copy.multicast else 1) for copy, plan in copies)
+    if size > MOST_BYTES:
+        refuse(copies[0][0].span, f"an event counts at most {MOST_BYTES} bytes for one setting, and this is {size}")
 
 
 def _bytes(context: Context, copy: ir.CopyIn, plan: Copy) -> str:

@@ -81,6 +81,41 @@ def test_copies_of_another_slot_are_not_in_the_set(tmp_path: Path) -> None:
     assert "mbarrier_arrive_expect_bytes(full + 8 * stage, 16384);" in text
 
 
+MULTICAST = """\
+__co__ void f(global f16 [M, 256] input, global f16 [M, 256] output) {
+  parallel {m} by [cdiv(M, 256)] : block {
+    parallel {c} by [8] : cluster {
+      shared f16 [256, 256] tile_s;
+      shared event full;
+      parallel p by 2 : group-4 {
+        inthreads.async (p == 0) {
+          tma.copy.async<full>.multicast.swiz<128> input.subspan(256, 256).at(0, 0) => tile_s;
+          trigger full;
+        }
+        inthreads.async (p == 1) {
+          wait full;
+          tma.copy tile_s => output.subspan(256, 256).at(m, 0);
+        }
+      }
+    }
+  }
+}
+"""
+
+
+def test_bytes_of_a_setting_are_limited(tmp_path: Path) -> None:
+    assert "mbarrier_arrive_expect_bytes(full, 4 * 131072);" in device(
+        tmp_path, tile.edited(MULTICAST, [("by [8]", "by [4]")])
+    )
+    with pytest.raises(CompileError, match="at most 1048575 bytes for one setting, and this is 1048576"):
+        device(tmp_path, MULTICAST)
+
+
+def test_clusters_are_limited(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match="a cluster has at most 8 CTAs, not 16"):
+        device(tmp_path, tile.edited(MULTICAST, [("by [8]", "by [16]")]))
+
+
 def test_a_warpgroup_copies_once(tmp_path: Path) -> None:
     """In a role that needs all its threads, the warps meet before one of them lets the copy engine overwrite a tile."""
     text = form(tmp_path, "calls")
