@@ -43,7 +43,7 @@ def ensure_triton() -> None:
     """Installs Triton into this Python environment if it has none: without torch and a GPU, it compiles kernels."""
     if importlib.util.find_spec("triton") is not None:
         return
-    print(f"no Triton in this environment: installing {TRITON_WHEEL} (188 MB download, 610 MB on disk)", flush=True)
+    print(f"no Triton in this environment: installing {TRITON_WHEEL} (188 MB download, 640 MB on disk)", flush=True)
     command = [sys.executable, "-m", "pip", "install", "-qq", "--retries", "1", TRITON_WHEEL]
     installed = subprocess.run(command, check=False)
     importlib.invalidate_caches()

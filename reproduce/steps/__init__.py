@@ -7,5 +7,5 @@ from reproduce.steps import census, correctness, fa, figure2, figure3, registers
 
 STEPS: dict[str, Step] = {
     module.STEP.name: module.STEP
-    for module in (figure2, table4, census, soundness, registers, table2, table3, correctness, figure3, fa)
+    for module in (figure2, table4, census, registers, table2, table3, correctness, figure3, fa, soundness)
 }
