@@ -271,9 +271,10 @@ class SymbolicDimension(Diagnostic):
 
 
 class NotPositive(Diagnostic):
-    template = "{what} must be at least 1, but it is {value}"
+    template = "{what} must be at least {minimum}, but it is {value}"
     what: str
     value: int
+    minimum: int = 1
 
 
 class Unbounded(Diagnostic):

@@ -93,7 +93,7 @@ def constant(ctx: Context, expr: ast.Expr, what: str, minimum: int | None = 1) -
                 fail(diag.SymbolicDimension(expr.span, what, node.name))
         fail(diag.NotConstant(expr.span, what))
     if minimum is not None and number < minimum:
-        fail(diag.NotPositive(expr.span, what, number))
+        fail(diag.NotPositive(expr.span, what, number, minimum))
     return number
 
 

@@ -404,10 +404,10 @@ __device__ __forceinline__ float exp2_approx(float x) {
 __device__ __forceinline__ int fragment_row() { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4; }
 __device__ __forceinline__ int fragment_column() { return threadIdx.x % 4 * 2; }
 
-template <class T, int N>
-__device__ __forceinline__ void fill_registers(T (&registers)[N], T value) {
+template <class T, int N, class Value>
+__device__ __forceinline__ void fill_registers(T (&registers)[N], Value value) {
 #pragma unroll
-  for (int i = 0; i < N; ++i) registers[i] = value;
+  for (int i = 0; i < N; ++i) registers[i] = static_cast<T>(value);
 }
 
 template <class T, int N>

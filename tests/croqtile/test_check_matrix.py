@@ -67,6 +67,7 @@ CASES: dict[str, Edits] = {
     "accumulator-of-no-instruction": [("acc = mma.fill", "idle = mma.fill.f32 0.0f; acc = mma.fill")],
     "fill-value": [("mma.fill.f16 0.0f", "mma.fill.f16 K")],
     "not-committed": [("          mma.commit;\n", "")],
+    "wait-negative": [("mma.commit;", "mma.commit; mma.wait<-1>;")],
     "wait-not-constant": [("mma.commit;", "mma.commit; mma.wait<K>;")],
     "three-dimensions": [("shared f16 [128, 64] rhs_s", "shared f16 [1, 128, 64] rhs_s")],
     "row-dimension-not-last": [
