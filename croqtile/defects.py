@@ -73,10 +73,12 @@ def _span(site: Site | None, spans: Mapping[str, ir.Span]) -> ir.Span | None:
 
 
 def _doubt(defect: Defect, program: model.Program, calls: Mapping[str, str]) -> str | None:
-    """Why a defect may be imagined: code that the analysis cannot follow, counts whose relation it does not know, or a
-    function that may touch less than the analysis must assume."""
+    """Why a defect may be imagined: code that the analysis cannot follow, counts whose relation it does not know, or an
+    access that may touch less than the analysis must assume."""
     if defect.kind == "race":
         for site in (defect.first, defect.second):
+            if site is not None and _somewhere(site, defect.buffer, program):
+                return f"they may touch different parts of '{defect.buffer}'"
             function = calls.get(site.where or "") if site is not None else None
             if function is not None:
                 return f"'{function}' may read only, or touch only a part of its argument"
@@ -91,6 +93,13 @@ def _doubt(defect: Defect, program: model.Program, calls: Mapping[str, str]) -> 
         if sum(f"`{name}`" in assumption for name in names) > 1:
             return assumption
     return None
+
+
+def _somewhere(site: Site, buffer: str | None, program: model.Program) -> bool:
+    """Is the access at ``site`` one to a part of the buffer that changes from one time to the next?"""
+    bodies = (role.body for role in program.roles if role.name == site.role)
+    accesses = (s for body in bodies for s in _flat(body) if isinstance(s, model.Access) and s.buffer == buffer)
+    return any(access.region is None and access.where == site.where for access in accesses)
 
 
 def _early_release(

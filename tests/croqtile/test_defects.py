@@ -154,3 +154,13 @@ def test_what_a_function_does_to_its_arguments_is_not_known(tmp_path, sala):
     (warning,) = analysis.diagnostics
     assert isinstance(warning, diag.PossibleDefect)
     assert "'scale' may read only, or touch only a part of its argument" in warning.message
+
+
+def test_a_part_that_changes_may_be_another_one(tmp_path):
+    """Stages side by side in one buffer: which columns a copy writes is not known, so that two may not meet."""
+    beside = [("shared f16 [128, 64] lhs_s[4];", "shared f16 [128, 256] lhs_s;")]
+    beside += [("=> lhs_s[stage];", "=> lhs_s.subspan(128, 64).at(0, stage);")]
+    beside += [("lhs_s[stage].subspan(64, 64).at(p - 1, 0)", "lhs_s.subspan(64, 64).at(p - 1, stage)")]
+    analysis = analyse(tile.lowered(tmp_path, tile.edited(tile.GEMM, beside)))
+    assert not analysis.errors
+    assert "they may touch different parts of 'lhs_s'" in analysis.diagnostics[0].message
