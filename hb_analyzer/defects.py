@@ -22,29 +22,39 @@ Parameters = tuple[tuple[str, int], ...]
 
 @dataclass
 class ArrivalCensus:
-    """Which role instances trigger which event slots, over all unrolled trip counts."""
+    """Which role instances trigger which event slots, and bind copies to them, over all unrolled trip counts."""
 
     roles: dict[SlotKey, set[int]] = field(default_factory=dict)
+    copying: dict[SlotKey, set[int]] = field(default_factory=dict)
 
     def add(self, unrolling: Unrolling) -> None:
         for key, by_role in unrolling.triggers.items():
             self.roles.setdefault(key, set()).update(by_role)
+        for key, copies in unrolling.copies.items():
+            issuers = {unrolling.roles[unrolling.accesses[access].begin] for _, access in copies}
+            self.copying.setdefault(key, set()).update(issuers)
 
     def defects(self, program: Program) -> dict[str, Defect]:
-        """One defect for each event with a slot that is triggered by other than ``arrivals`` instances."""
+        """One defect for each event with a slot that is triggered by other than ``arrivals`` instances, or to which an
+        instance that never triggers it binds a copy: those bytes are meant for no setting, and delay any."""
         found: dict[str, Defect] = {}
         for event in program.events:
             for slot in range(event.slots):
-                roles = self.roles.get((event.name, slot))
+                roles = self.roles.get((event.name, slot), set())
+                strangers = self.copying.get((event.name, slot), set()) - roles
                 if roles and len(roles) != event.arrivals:
                     names = ", ".join(sorted(program.roles[role].name for role in roles))
-                    found[event.name] = Defect(
-                        "arrivals",
+                    why = (
                         f"{event.name}[{slot}] needs {event.arrivals} arrivals for each setting, but "
-                        f"{len(roles)} instances trigger it ({names}); it orders nothing",
-                        event=event.name,
+                        f"{len(roles)} instances trigger it ({names}); it orders nothing"
                     )
-                    break
+                elif roles and strangers:
+                    names = ", ".join(sorted(program.roles[role].name for role in strangers))
+                    why = f"{names} binds copies to {event.name}[{slot}] and never triggers it; it orders nothing"
+                else:
+                    continue
+                found[event.name] = Defect("arrivals", why, event=event.name)
+                break
         return found
 
 

@@ -26,7 +26,7 @@ from hb_analyzer.simulator.trial import Trial, decided, trial
 from hb_analyzer.simulator.witness import Sampler, execution_text, minimise, search
 from hb_analyzer.table import table
 
-CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race", "monotonicity")
+CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race")
 _BLOCK = 50  # programs that a worker does in one go
 
 
@@ -123,9 +123,7 @@ def tally_text(tally: Tally) -> str:
     rows.append(("all", *(str(tally.total(c)) for c in (*columns, *defects))))
     lines = [table(header, rows, right=range(1, len(header))), ""]
     found = Counter(claim for _, claim, _ in tally.broken)
-    lines.append(
-        "claims broken: " + ", ".join(f"{claim} {found[claim]}" for claim in CLAIMS if claim != "monotonicity")
-    )
+    lines.append("claims broken: " + ", ".join(f"{claim} {found[claim]}" for claim in CLAIMS))
     lines.append(
         f"refusals that an execution shows: {100 * tally.share():.2f} % of those that are about executions; not:"
     )
@@ -137,10 +135,9 @@ def show_progress(tally: Tally) -> None:
     """One line on stderr now and then, so that a long campaign can be watched (and its counts so far kept)."""
     done = tally.total("programs")
     if done % 1000 < _BLOCK:
-        broken = len(tally.broken)
-        print(
-            f"{done} programs, {broken} broken claims, {100 * tally.share():.2f} % shown", file=sys.stderr, flush=True
-        )
+        broken = ", ".join(f"{claim} (seed {seed})" for seed, claim, _ in tally.broken) or "none"
+        share = f"{100 * tally.share():.2f} % of refusals shown"
+        print(f"{done} programs, {share}, broken claims: {broken}", file=sys.stderr, flush=True)
 
 
 def counterexample(seed: int) -> str:

@@ -165,3 +165,13 @@ def test_a_copy_after_the_last_trigger_lands_in_a_phase_that_waits_for_more() ->
     copy = load("A", "e", Const(0))
     report = analyse(program((copy, Trigger("e"), copy), (Trigger("e"),), (Wait("e"),), events=(Event("e", 1, 2),)))
     assert [overrun.event for overrun in report.overruns] == ["e"]
+
+
+def test_a_copy_bound_by_a_role_that_never_triggers_the_event() -> None:
+    """Its bytes can hold up a setting until an arrival for the next one has come."""
+    copier = (load("A", "e", Const(0)),)
+    report = analyse(program((Trigger("e"),), (Wait("e"), Access("B", "w")), copier))
+    (defect,) = report.arrivals
+    assert defect.event == "e" and "r2 binds copies to e[0]" in defect.why
+    assert not report.verdict("A", "B").overlap
+    assert not analyse(program((Trigger("f"),), (Wait("f"),), copier)).arrivals  # an event of its own
