@@ -202,7 +202,7 @@ def _tile(ctx: Context, expr: ast.Method) -> ir.View:
         if index is None:
             fail(diag.WrongKind(expr.arguments[number].span, "an index", "'_' is a whole dimension"))
         if extent is not None and (value := fold.integer(extent)) is not None and value < 1:
-            fail(diag.NotPositive(subspan.arguments[number].span, "an extent", value))
+            fail(diag.NotPositive(subspan.arguments[number].span, "an extent", value, 1))
         if extent is None and fold.integer(index) == 0:
             levels.append(None)
             continue

@@ -22,10 +22,12 @@ _RELEASING = (ir.Trigger, ir.SyncWarpgroups, ir.SyncCta, ir.Call, ir.MmaStore, i
 
 @dataclass(frozen=True)
 class _Group:
-    """``written``: accumulators, ``read``: A fragments. ``several``: stands for any number of groups, none included."""
+    """``written``: accumulators, ``read``: A fragments. ``several``: stands for any number of groups, none included.
+    ``shapes``: each accumulator with the bytes of an operand's element, which decide the instruction's shape."""
 
     written: frozenset[ir.Fragment] = frozenset()
     read: frozenset[ir.Fragment] = frozenset()
+    shapes: frozenset[tuple[ir.Fragment, int]] = frozenset()
     direct: bool = False
     several: bool = False
 
@@ -36,6 +38,7 @@ class _Group:
         return _Group(
             self.written | other.written,
             self.read | other.read,
+            self.shapes | other.shapes,
             self.direct or other.direct,
             self.several or other.several,
         )
@@ -111,7 +114,8 @@ class _Walk:
     def multiply(self, mma: ir.Mma) -> list[ir.Stmt]:
         result = self.need_if(_conflict(mma), mma.span)
         result.append(mma)
-        group = _Group(frozenset((mma.accumulator,)), _operand(mma), direct=not mma.explicit)
+        shapes = frozenset(((mma.accumulator, mma.b.view.root.elem.bytes),))
+        group = _Group(frozenset((mma.accumulator,)), _operand(mma), shapes, direct=not mma.explicit)
         self.open = group if self.open is None else self.open | group
         if not mma.explicit:
             result += self.commit_open(mma.span)
@@ -221,8 +225,15 @@ def _operand(mma: ir.Mma) -> frozenset[ir.Fragment]:
 
 
 def _conflict(mma: ir.Mma) -> Callable[[_Group], bool]:
-    """Which groups ``mma`` must wait for. Accumulating into the same registers needs no wait in between."""
-    return lambda group: bool(_operand(mma) & group.written) or mma.accumulator in group.read
+    """Which groups ``mma`` must wait for. Accumulating into the same registers needs no wait in between where it is done
+    by instructions of one shape (PTX ISA, wgmma.fence)."""
+    same = mma.accumulator, mma.b.view.root.elem.bytes
+
+    def concerns(group: _Group) -> bool:
+        other_shape = any(shape[0] is mma.accumulator and shape != same for shape in group.shapes)
+        return bool(_operand(mma) & group.written) or mma.accumulator in group.read or other_shape
+
+    return concerns
 
 
 def _union(groups: Iterable[_Group]) -> _Group:
@@ -243,7 +254,9 @@ def _only_accumulates(body: tuple[ir.Stmt, ...]) -> bool:
     inside = list(rewrite.statements(body))
     operands = {s.a.fragment for s in inside if isinstance(s, ir.Mma) and isinstance(s.a, ir.FragOperand)}
     accumulators = {s.accumulator for s in inside if isinstance(s, ir.Mma)}
-    return all(isinstance(s, (ir.Mma, ir.Let, ir.ForEach)) for s in inside) and not operands & accumulators
+    shapes = {(s.accumulator, s.b.view.root.elem.bytes) for s in inside if isinstance(s, ir.Mma)}
+    plain = all(isinstance(s, (ir.Mma, ir.Let, ir.ForEach)) for s in inside)
+    return plain and not operands & accumulators and len(shapes) == len(accumulators)
 
 
 def _fragments(statement: ir.Stmt) -> frozenset[ir.Fragment]:

@@ -174,3 +174,10 @@ def test_groups(tmp_path: Path, body: str, expected: str) -> None:
     kernel = lowered(tmp_path, FRAME.format(body=body))
     consumer = list(rewrite.roles(kernel))[1]
     assert skeleton(consumer.body[1:]).removeprefix("fragment.v ").removeprefix("wait.full ") == expected
+
+
+def test_instructions_of_two_shapes_do_not_share_an_accumulator_in_flight(tmp_path: Path) -> None:
+    program = FRAME.format(body="s = mma.fill.f32 0.0f; " + S + "mma.row.row s, c, c; ").replace("bf16", "f16")
+    program = program.replace("shared event", "shared f8_e4m3 [64, 64] c; shared event")
+    consumer = list(rewrite.roles(lowered(tmp_path, program)))[1]
+    assert skeleton(consumer.body).endswith("mma(s) C W0 mma(s) C W0 trigger.empty")
