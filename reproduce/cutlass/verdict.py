@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hb_analyzer import analyse
 from reproduce.cutlass.configurations import Configuration, Schedule, Storage
-from reproduce.cutlass.model import defects_of, program, union_refusals
 
 ACCEPTED, REFUSED, UNDECIDED = "accepted", "refused", "undecided"
 
@@ -36,6 +34,10 @@ def decide(
 
     A struct overlaps nothing, so that only the kernel's own synchronisation is at stake there.
     """
+    # The engine is imported for those who need it: every step's command imports this module.
+    from hb_analyzer import analyse
+    from reproduce.cutlass.model import defects_of, program, union_refusals
+
     # A counterexample needs two tiles at most, and is found faster when the engine does not look at more.
     if max_tiles_per_cta is None and configuration.schedule is not Schedule.NON_PERSISTENT:
         early = decide(configuration, storage, max_tiles_per_cta=2, beta=beta)

@@ -11,7 +11,6 @@ from typing import Any
 
 from reproduce import ROOT, process
 from reproduce.results import Record, not_measured
-from reproduce.soundness import subjects
 from reproduce.step import Context, FailedError, Measurement, NoRunError, Step
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Scalar, Table
 
@@ -22,12 +21,18 @@ _CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race")
 _FATES = ("arrivals", "deadlock", "overrun", "race", "refused", "equivalent", "open", "survived")
 
 
+def _subjects() -> list[str]:
+    from reproduce.soundness import subjects  # imports compiler and engine, which no other step needs in its process
+
+    return [name for name, _ in subjects()]
+
+
 def measurements(context: Context) -> list[Measurement]:
     found = [
         Measurement("programs", _programs, seconds=90.0),
         Measurement("rules", _rules, seconds=60.0, parallel=True),
     ]
-    for name, _ in subjects():
+    for name in _subjects():
         found.append(Measurement(f"executions.{name}", partial(_executions, name=name), seconds=3.0, parallel=True))
         found.append(Measurement(f"mutants.{name}", partial(_mutants, name=name), seconds=6.0, parallel=True))
         found.append(Measurement(f"bytes.{name}", partial(_bytes, name=name), seconds=1.0, parallel=True))
@@ -57,7 +62,7 @@ def _programs(context: Context) -> dict[str, Scalar]:
 
 
 def _rules(context: Context) -> dict[str, Scalar]:
-    data = _run(context, "rules", "peers", "--only", next(name for name, _ in subjects()))
+    data = _run(context, "rules", "peers", "--only", _subjects()[0])
     values: dict[str, Scalar] = {"programs": data["programs"]}
     for number, (name, found) in enumerate(data["rules"].items()):
         values[f"rule{number}"] = name
@@ -82,7 +87,7 @@ def _bytes(context: Context, *, name: str) -> dict[str, Scalar]:
 
 
 def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]:
-    names = [name for name, _ in subjects()]
+    names = _subjects()
     return (_summary(records, names), _mutant_table(records, names), _rule_table(records), _byte_table(records, names))
 
 

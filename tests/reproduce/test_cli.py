@@ -89,3 +89,12 @@ def test_list_names_every_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(cli.STEPS) and lines[0].startswith("figure2") and "needs nothing" in lines[0]
+
+
+def test_commands_start_without_compiler_and_engine() -> None:
+    """They are imported by what uses them: a third of a second, twice per `./ae` command."""
+    code = (
+        "import sys, reproduce.cli; print(*(m for m in sys.modules if m in ('lark', 'hb_analyzer.decide', 'pandas')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import hb_analyzer
 from hb_analyzer.report import Placement, Report, Verdict
-from reproduce.cutlass import verdict
 from reproduce.cutlass.configurations import HALF_CD, NON_PERSISTENT, PING_PONG, TABLE2, Configuration, Storage
 from reproduce.cutlass.verdict import decide
 
@@ -34,7 +34,7 @@ def test_what_the_engine_gives_up_on_is_undecided_not_accepted(monkeypatch: pyte
     """Without an analysis to the end there are no defects to report, which is no proof that there are none."""
     gave_up = Verdict("A", "D", overlap=False, kind="unknown", why="too many trip counts")
     report = Report("coop", "CUTLASS", 0, (gave_up,), Placement({}, {}, 0, 0, exact=True))
-    monkeypatch.setattr(verdict, "analyse", lambda program: report)
+    monkeypatch.setattr(hb_analyzer, "analyse", lambda program: report)
     for storage in Storage:
         found = decide(TABLE2[0], storage, max_tiles_per_cta=1)
         assert str(found) == "undecided"
