@@ -274,7 +274,7 @@ class NotPositive(Diagnostic):
     template = "{what} must be at least {minimum}, but it is {value}"
     what: str
     value: int
-    minimum: int = 1
+    minimum: int
 
 
 class Unbounded(Diagnostic):

@@ -136,8 +136,8 @@ class Scalars:
         self.scope.known[symbol] = self._reduced(self.raw[symbol], self.mutables[symbol])
 
     def _counts_round(self, start: Affine, how: Mutable) -> bool:
-        """Is a scalar that starts at ``start`` its count modulo ``how.modulus`` from the start, not only once it has been
-        stepped? (It is if there is no modulus.)"""
+        """Is a scalar that starts at ``start`` its count modulo ``how.modulus`` already before it is stepped? (Without a
+        modulus it is.)"""
         if how.modulus is None:
             return True
         facts = self.scope.facts
