@@ -131,6 +131,11 @@ def test_no_arguments_explain_check_and_run(project: Path) -> None:
     ]
 
 
+def test_an_interrupted_check_does_not_go_on_to_the_steps(project: Path) -> None:
+    calls = fake_environment(project, 'case "$*" in *doctor*) exit 130;; esac')
+    assert run(project).returncode == 130 and "invoke all" not in calls.read_text()
+
+
 def test_a_python_without_venv_is_told_what_to_install(project: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
