@@ -136,8 +136,7 @@ class Scalars:
         self.scope.known[symbol] = self._reduced(self.raw[symbol], self.mutables[symbol])
 
     def _counts_round(self, start: Affine, how: Mutable) -> bool:
-        """Is a scalar that starts at ``start`` its count modulo ``how.modulus`` already before it is stepped? (Without a
-        modulus it is.)"""
+        """Is a scalar that starts at ``start`` its count modulo ``how.modulus`` already before it is stepped?"""
         if how.modulus is None:
             return True
         facts = self.scope.facts
