@@ -225,8 +225,8 @@ def _operand(mma: ir.Mma) -> frozenset[ir.Fragment]:
 
 
 def _conflict(mma: ir.Mma) -> Callable[[_Group], bool]:
-    """Which groups ``mma`` must wait for. Accumulating into the same registers needs no wait in between if all is done by
-    instructions of one shape (PTX ISA, wgmma.fence)."""
+    """Which groups ``mma`` must wait for. Accumulating into the same registers needs no wait in between if that is done
+    by instructions of one shape (PTX ISA, wgmma.fence)."""
     same = mma.accumulator, mma.b.view.root.elem.bytes
 
     def concerns(group: _Group) -> bool:
