@@ -103,6 +103,13 @@ def overruns(unrolling: Unrolling, ordering: Ordering, parameters: Parameters) -
                     number = previous.number + 1
                     why = f"an arrival for setting {number + 1} can come before setting {number}"
                     yield from report(key, True, why, previous.node, arrival)
+        for arrival in _arrivals(unrolling, key, len(settings) + 1):
+            # The setting before its own never completes, so it makes up for what is missing there.
+            site = unrolling.site(arrival)
+            if (key[0], True) not in reported:
+                reported.add((key[0], True))
+                why = f"{key[0]}[{key[1]}]: {site} arrives although too few arrivals ever come for the setting before"
+                yield Overrun(Defect("overrun", why, site, None, None, key[0], parameters), key[0], True)
         for setting in settings:
             k = setting.number - 1  # the wait that this setting must not lap
             for instances in waits.values():

@@ -175,3 +175,11 @@ def test_a_copy_bound_by_a_role_that_never_triggers_the_event() -> None:
     assert defect.event == "e" and "r2 binds copies to e[0]" in defect.why
     assert not report.verdict("A", "B").overlap
     assert not analyse(program((Trigger("f"),), (Wait("f"),), copier)).arrivals  # an event of its own
+
+
+def test_arrivals_beyond_a_setting_that_never_completes_make_up_for_it() -> None:
+    """The second and third arrival of r0 complete a setting that needs r1 as well."""
+    late = (Trigger("e"), Wait("f"), Trigger("e"), Trigger("e"))
+    report = analyse(program(late, (Trigger("e"), Wait("e"), Trigger("f")), events=(Event("e", 1, 2), Event("f"))))
+    (overrun,) = report.overruns
+    assert overrun.event == "e" and "too few arrivals" in overrun.why
