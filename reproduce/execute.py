@@ -106,19 +106,22 @@ def _measure(items: Iterable[Measurement], context: Context, store: _Store) -> N
     items = list(items)
     together = [item for item in items if item.parallel]
     if together:
-        with ThreadPoolExecutor(min(len(together), os.cpu_count() or 1)) as pool:
+        pool = ThreadPoolExecutor(min(len(together), os.cpu_count() or 1))
+        try:
+            # An interrupt may come as soon as the first child runs, that is before the last one is submitted.
             futures: dict[Future[Record], Measurement] = {
                 pool.submit(_attempt, item, context): item for item in together
             }
-            try:
-                while futures:
-                    done, _ = wait(futures, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        store(futures.pop(future), future.result())
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                process.end_all()
-                raise
+            while futures:
+                done, _ = wait(futures, return_when=FIRST_COMPLETED)
+                for future in done:
+                    store(futures.pop(future), future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            process.end_all()
+            raise
+        finally:
+            pool.shutdown()
     for item in items:
         if not item.parallel:
             store(item, _attempt(item, context))

@@ -96,6 +96,8 @@ def _start(command: Sequence[str], cwd: Path | None, environment: Mapping[str, s
         return error
     with _running_lock:
         _running.add(process)
+    if _stopping.is_set():  # since this thread looked: `end_all` may have missed the child
+        end_group(process)
     return process
 
 
