@@ -6,8 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from reproduce import process
 
@@ -60,3 +64,15 @@ def _gone(pid: int) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def test_a_child_that_starts_while_all_are_ended_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(subprocess.Popen[str]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            process._stopping.set()  # the main thread ends all children, and does not know this one yet
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(process, "_stopping", threading.Event())
+    monkeypatch.setattr(process.subprocess, "Popen", Late)
+    finished = process.run(["sleep", "60"], timeout_s=50)
+    assert finished.returncode == -signal.SIGTERM and not finished.timed_out
