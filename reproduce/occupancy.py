@@ -43,10 +43,6 @@ class Occupancy:
         names = [name for name, limit in limits if limit == self.ctas]
         return ", ".join(name for name in names[:2])
 
-    def active_warps_percent(self, threads: int) -> float:
-        """Active warps in percent of the SM's 64 while every SM is full: an upper bound of what is measured."""
-        return 100 * self.ctas * _ceil(threads, WARP) / MAX_WARPS
-
 
 def occupancy(registers: int, threads: int, shared: int, carveout_kib: int | None = None) -> Occupancy:
     """Occupancy of a kernel with ``registers`` per thread, ``threads`` per CTA and ``shared`` bytes (static + dynamic).

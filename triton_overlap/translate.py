@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hb_analyzer.model import Buffer, Event, Name, Opaque, Parameter, Program, Role, Statement
+from hb_analyzer.model import Buffer, Event, Opaque, Parameter, Program, Role, Statement
 from triton_overlap.errors import RefusedError
 from triton_overlap.memory import Allocation
 from triton_overlap.outside import Names, Outside, read_outside
@@ -127,9 +127,3 @@ def _events(outside: Outside, shared: Shared) -> tuple[Event, ...]:
             raise RefusedError("the count of an arrival does not divide what the mbarrier needs", allocation.op.where)
         events.append(Event(event_name(allocation), allocation.slots, needed // each, initial.get(allocation.name, 0)))
     return tuple(events)
-
-
-def trip_name(translation: Translation, trip: Name) -> str:
-    """The trip count as the kernel computes it, for people."""
-    key = next(key for key, name in translation.shared.trips.items() if name == trip.name)
-    return str(key)

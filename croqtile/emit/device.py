@@ -60,10 +60,7 @@ def _prologue(context: Context) -> None:
     out.line(f"const int {names.warpgroup} = warp_uniform(threadIdx.x / 128);")
     out.line(f"[[maybe_unused]] const int {names.thread} = threadIdx.x % 128;")
     for axis in plan.grid:
-        index = f"blockIdx.{axis.axis}"
-        if axis.descending:
-            index = f"gridDim.{axis.axis} - 1 - {index}"
-        out.line(f"{context.unused(axis.symbol)}const int {axis.symbol.cname} = {index};")
+        out.line(f"{context.unused(axis.symbol)}const int {axis.symbol.cname} = blockIdx.{axis.axis};")
     rank = plan.kernel.cluster_rank
     if rank is not None:
         out.line(f"{context.unused(rank)}const int {rank.cname} = cluster_rank();")

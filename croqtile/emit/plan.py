@@ -46,23 +46,15 @@ class MapPlan:
     def box(self) -> tuple[int, ...]:
         return tuple(dim.box for dim in self.dims)
 
-    @property
-    def box_bytes(self) -> int:
-        size = self.tensor.elem.bytes
-        for dim in self.dims:
-            size *= dim.box
-        return size
-
 
 @dataclass(frozen=True)
 class GridAxis:
-    """Index ``symbol`` (0 ≤ symbol < symbol.bound) is ``blockIdx.<axis>``, or its mirror image when ``descending``.
+    """Index ``symbol`` (0 ≤ symbol < symbol.bound) is ``blockIdx.<axis>``.
 
     Limits of the extents: x 2³¹ − 1; y and z 65535."""
 
     symbol: ir.Symbol
     axis: str  # "x" | "y" | "z"
-    descending: bool = False
 
 
 @dataclass(frozen=True)
