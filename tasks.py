@@ -15,7 +15,7 @@ from invoke.tasks import Task, task
 
 from reproduce.machine import Need
 from reproduce.provision import ProvisionError, ensure_nvcc
-from reproduce.runner import choose
+from reproduce.runners.choose import choose
 from reproduce.step import Step
 from reproduce.steps import STEPS
 

@@ -1,5 +1,4 @@
-"""Runners: where a step runs. Every runner executes the same command, ``python -m reproduce STEP``, and the step never
-knows which one started it."""
+"""The host runner: steps run on this machine."""
 
 from __future__ import annotations
 
@@ -9,24 +8,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from reproduce import ROOT
 from reproduce.process import end_group
 
 # A step that is told to stop must first end its own children and write its results file.
 STOP_GRACE_S = 15.0
-
-
-class Runner(Protocol):
-    """``why`` says in one line where steps run and why this runner was chosen."""
-
-    name: str
-    why: str
-
-    def run(self, step: str, arguments: Sequence[str], *, limit_s: float) -> int:
-        """Runs the step to its end with its output on this terminal; returns its exit status, 124 for out of time."""
-        ...
 
 
 class HostRunner:
@@ -72,8 +60,3 @@ def _interrupt(number: int, frame: Any) -> None:
     for each in _ENDING:
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
-
-
-def choose() -> Runner:
-    """The runner of this machine."""
-    return HostRunner()

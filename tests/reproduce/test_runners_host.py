@@ -14,7 +14,7 @@ import pytest
 
 from reproduce import ROOT, results
 from reproduce.choreo import Choreo
-from reproduce.runner import HostRunner
+from reproduce.runners.host import HostRunner
 from tests.reproduce.test_process import _gone
 
 

@@ -1,0 +1,18 @@
+"""Runners: where a step runs. Every runner executes the same command, ``python -m reproduce STEP``, and the step never
+knows which one started it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Runner(Protocol):
+    """``why`` says in one line where steps run and why this runner was chosen."""
+
+    name: str
+    why: str
+
+    def run(self, step: str, arguments: Sequence[str], *, limit_s: float) -> int:
+        """Runs the step to its end with its output on this terminal; returns its exit status, 124 for out of time."""
+        ...
