@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +28,23 @@ class HostRunner:
 
     def run(self, step: str, arguments: Sequence[str], *, limit_s: float) -> int:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        child = subprocess.Popen(
-            [sys.executable, "-m", "reproduce", step, *arguments],
-            cwd=Path.cwd(),
-            env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
-        # The child has a session of its own, so that what ends this process alone (a closed terminal, `timeout`) must
-        # be passed on.
-        handlers = {number: signal.signal(number, _interrupt) for number in _ENDING}
+        command = [sys.executable, "-m", "reproduce", step, *arguments]
+        return run_command(command, step, limit_s=limit_s, env={"PYTHONPATH": path})
+
+
+def run_command(command: Sequence[str], step: str, *, limit_s: float, env: Mapping[str, str]) -> int:
+    """Runs the command of a step on this terminal to its end, or ends it at its limit (124) or with this process."""
+    child = subprocess.Popen(
+        command,
+        cwd=Path.cwd(),
+        env={**os.environ, **env},
+        stdin=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    # The child has a session of its own, so that what ends this process alone (a closed terminal, `timeout`) must
+    # be passed on.
+    with interrupted_once():
         try:
             return child.wait(limit_s)
         except subprocess.TimeoutExpired:
@@ -47,16 +54,23 @@ class HostRunner:
         except KeyboardInterrupt:
             end_group(child, STOP_GRACE_S)
             return 128 + signal.SIGINT
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
 
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def interrupted_once() -> Iterator[None]:
+    """What would end this process raises KeyboardInterrupt in the block; more of it must not cut short how it ends."""
+    handlers = {number: signal.signal(number, _interrupt) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    """The first of them ends the step; more of them must not cut short how it ends."""
-    for each in _ENDING:
+    for each in ENDING:
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
