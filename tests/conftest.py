@@ -17,7 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skips what this machine cannot run; asks for the GPU and nvcc only if a test wants them."""
-    reasons = {"gpu": _no_gpu, "nvcc": _no_nvcc}
+    reasons = {"slurm": _no_slurm, "gpu": _no_gpu, "nvcc": _no_nvcc}
     for marker, why in reasons.items():
         marked = [item for item in items if item.get_closest_marker(marker)]
         reason = why() if marked else None
@@ -33,6 +33,13 @@ def _no_gpu() -> str | None:
     from reproduce.machine import Machine, Need
 
     return Machine().missing(Need.GPU)
+
+
+def _no_slurm() -> str | None:
+    from reproduce.runners import slurm_queue
+
+    found = slurm_queue.partitions()
+    return None if isinstance(found, list) else "no Slurm: .ci/slurm starts one for these tests"
 
 
 def _no_nvcc() -> str | None:
