@@ -108,11 +108,9 @@ def _pattern(compilation: Compilation) -> str:
 
 
 def _build(options: Options, compilation: Compilation) -> int:
-    from croqtile.driver import generate
-
     if options.mode == "executable":
-        return _build_executable(compilation, options.output or "a.out")
-    source = generate(compilation)
+        return _build_executable(options, compilation, options.output or "a.out")
+    source = _source(options, compilation)
     if options.mode == "source":
         _write(options.output or "-", source)
     else:
@@ -124,9 +122,21 @@ def _build(options: Options, compilation: Compilation) -> int:
     return DONE
 
 
-def _build_executable(compilation: Compilation, output: str) -> int:
-    from croqtile import toolchain
+def _source(options: Options, compilation: Compilation) -> str:
     from croqtile.driver import generate
+
+    if not options.stress:
+        return generate(compilation)
+    from croqtile.stress import CannotBeWrongError, Wrong
+
+    try:
+        return generate(compilation, Wrong(options.unsound_overlap, options.unsound_no_wait))
+    except CannotBeWrongError as error:
+        raise UsageError(str(error)) from error
+
+
+def _build_executable(options: Options, compilation: Compilation, output: str) -> int:
+    from croqtile import toolchain
 
     out = Path(output)
     if out.is_dir():
@@ -135,7 +145,7 @@ def _build_executable(compilation: Compilation, output: str) -> int:
         raise UsageError(f"cannot write {output}: the directory does not exist or is not writable")
     try:
         tools = toolchain.find()
-        log = toolchain.compile_executable(tools, generate(compilation), out, compilation.include_directories)
+        log = toolchain.compile_executable(tools, _source(options, compilation), out, compilation.include_directories)
     except toolchain.ToolchainError as error:
         return _fail(str(error), REFUSED)
     except toolchain.CompileError as error:

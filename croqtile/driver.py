@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from croqtile import frontend
+from croqtile import frontend, ir
 from croqtile.analyse import Analysis, analyse
 from croqtile.preprocess import CoFunction, SourceFile
+from hb_analyzer.report import Placement
+
+if TYPE_CHECKING:
+    from croqtile.stress import Stress, Wrong
 
 
 @dataclass(frozen=True)
@@ -35,14 +40,20 @@ def compile_file(path: Path, defines: Mapping[str, str], sala: bool = True) -> C
     return Compilation(path, unit, defines, tuple(analyse(kernel, sala) for kernel in unit.kernels))
 
 
-def generate(compilation: Compilation) -> str:
+def generate(compilation: Compilation, stress: Wrong | None = None) -> str:
     """The CUDA C++ file: macros of the command line, the prelude, and the user's text with every function replaced.
 
-    Raises diagnostics.CompileError for what cannot be emitted.
+    ``stress``: a build for stress tests; a right one, unless the value says what is to be wrong with it. Raises
+    diagnostics.CompileError for what cannot be emitted, stress.CannotBeWrongError for a wrong build that would be none.
     """
     from croqtile.emit.unit import emit_unit
+    from croqtile.stress import stress_of
 
-    text = emit_unit((analysis.kernel, analysis.placement) for analysis in compilation.analyses)
+    kernels: list[tuple[ir.Kernel, Placement, Stress | None]] = []
+    for analysis in compilation.analyses:
+        how, placement = (None, analysis.placement) if stress is None else stress_of(analysis, stress)
+        kernels.append((analysis.kernel, placement, how))
+    text = emit_unit(kernels)
     emitted = dict(zip(map(id, compilation.unit.functions), text.functions, strict=True))
 
     def generated(function: CoFunction) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 
@@ -39,6 +40,11 @@ HIDDEN_HELP = (
     + """
 Hidden options:
   --no-sala             give each shared buffer its own place (no signal-aware liveness analysis)
+  --stress              a build for stress tests: random delays in every role, shared memory full of NaN at the start,
+                        and NaN over what the analysis calls dead; CHOREO_STRESS_SEED=n chooses the delays
+  --unsound-overlap A,B with --stress and CHOREO_TESTING=1: a wrong build, in which the buffers A and B lie on each
+                        other although the analysis forbids it
+  --unsound-no-wait E   likewise, without the waits for event E
   --use-warpspec        accepted without effect
 """
 )
@@ -62,6 +68,9 @@ class Options:
     pattern: str | None = None  # file, or "-" for standard output
     memory_map: str | None = None
     dump: tuple[str, ...] = ()
+    stress: bool = False
+    unsound_overlap: tuple[str, str] | None = None
+    unsound_no_wait: str | None = None
     message: str | None = None  # --help, --version, …: print this and stop
 
     @property
@@ -117,6 +126,12 @@ def parse(argv: list[str]) -> Options:
             _expect("-t", word[2:] or value("-t"), ("cute",))
         elif word == "--no-sala":
             seen["sala"] = False
+        elif word == "--stress":
+            seen["stress"] = True
+        elif name == "--unsound-overlap":
+            set_once("unsound_overlap", name, _pair(attached if has_value else value(name)))
+        elif name == "--unsound-no-wait":
+            set_once("unsound_no_wait", name, attached if has_value else value(name))
         elif word in ("--use-warpspec", "-use-warpspec"):
             pass
         elif word == "--explain":
@@ -154,6 +169,9 @@ def _complete(seen: dict[str, object], defines: dict[str, str], inputs: list[str
             raise UsageError(f"{option} needs the name of a file")
     if seen.get("json") and not seen.get("explain"):
         raise UsageError("--json goes with --explain")
+    for key, option in (("unsound_overlap", "--unsound-overlap"), ("unsound_no_wait", "--unsound-no-wait")):
+        if key in seen and not (seen.get("stress") and os.environ.get("CHOREO_TESTING") == "1"):
+            raise UsageError(f"{option} makes a wrong program: it is for tests only (see --help-hidden)")
     informs = Options(**{key: value for key, value in seen.items() if key != "mode"}).informs  # type: ignore[arg-type]
     mode = seen.pop("mode", "inform" if informs else "executable")
     if mode == "script" and "output" not in seen:
@@ -168,6 +186,13 @@ def _define(text: str) -> tuple[str, str]:
     if not _DEFINE.fullmatch(macro) or "\n" in text:
         raise UsageError(f"-D needs NAME or NAME=VALUE on one line, got {text!r}")
     return macro, body if has_value else "1"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    names = text.split(",")
+    if len(names) != 2 or not all(names):
+        raise UsageError(f"--unsound-overlap needs two buffers as A,B, got {text!r}")
+    return names[0], names[1]
 
 
 def _expect(option: str, given: str, allowed: tuple[str, ...]) -> None:

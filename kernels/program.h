@@ -6,12 +6,16 @@
 //   CHOREO_TIMING_WARMUP, CHOREO_TIMING_REPEAT number of calls
 //   --repeat-check N                           N more launches, each into a poisoned output with shared memory full of
 //                                              NaN before it; every output must have the same checksum
+//   CHOREO_STRESS_SEEDS=N                      in a stress build (choreo --stress): N launches with the seeds
+//                                              CHOREO_STRESS_FIRST_SEED, … (from 0); every output must be that of the
+//                                              launch without a seed, or have the checksum CHOREO_STRESS_EXPECTED
 // Unknown arguments are ignored. The last line of a good run is `Test Passed`.
 #ifndef KERNELS_PROGRAM_H
 #define KERNELS_PROGRAM_H
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -175,6 +179,47 @@ void verify_whole(const DeviceTensor<T, N>& output, float base, float relative, 
   std::printf("whole output: %zu elements agree with the GPU reference\n", count);
 }
 
+#ifdef CHOREO_STRESS
+// Launches with one seed after another and compares every bit of the output. `host` holds the output of a launch without
+// a seed. Goes on after a difference, so that the number of seeds that show one is known.
+template <typename T, std::size_t N, typename Launch>
+void stress(DeviceTensor<T, N>& output, choreo::spanned_data<T, N>& host, Launch launch) {
+  const long long seeds = environment("CHOREO_STRESS_SEEDS", 0), first = environment("CHOREO_STRESS_FIRST_SEED", 0);
+  if (seeds == 0) return;
+  const auto milliseconds = [&](long long seed) {
+    output.poison();
+    choreo::stress::seed() = seed;
+    const auto start = std::chrono::steady_clock::now();
+    launch();
+    choreo::abend_true(cudaDeviceSynchronize());
+    const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
+    output.copy_to(host);
+    return taken.count();
+  };
+  const char* text = std::getenv("CHOREO_STRESS_EXPECTED");
+  const std::uint64_t plain = checksum(host);
+  const std::uint64_t expected = text == nullptr ? plain : std::strtoull(text, nullptr, 16);
+  // Bits are compared with the output that is known to be right; where there is none, checksums are.
+  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(host.data());
+  const std::vector<unsigned char> reference(bytes, bytes + (plain == expected ? host.bytes() : 0));
+  if (plain != expected) std::printf("stress: without a seed the output is not the expected one\n");
+  const double undisturbed = milliseconds(-1);
+  double slowest = 0;
+  long long different = 0;
+  for (long long seed = first; seed < first + seeds; ++seed) {
+    slowest = std::max(slowest, milliseconds(seed));
+    const bool same = reference.empty() ? checksum(host) == expected
+                                        : std::memcmp(host.data(), reference.data(), reference.size()) == 0;
+    if (same) continue;
+    if (++different <= 10) std::printf("stress: seed %lld: another output\n", seed);
+  }
+  std::printf("stress: %lld seeds, %lld differ, plain %s, %.3f ms undisturbed, %.3f ms slowest\n", seeds, different,
+              plain == expected ? "equal" : "differs", undisturbed, slowest);
+  if (different > 0 || plain != expected) fail("stress: an output differs");
+  choreo::stress::seed() = -1;
+}
+#endif
+
 // The course of a run. `launch()` computes into `output`; `verify(host)` checks it; `operations` are those of one launch.
 template <typename T, std::size_t N, typename Launch, typename Verify>
 int run(const Arguments& arguments, choreo::TimerOption timer, double operations, DeviceTensor<T, N>& output,
@@ -202,6 +247,9 @@ int run(const Arguments& arguments, choreo::TimerOption timer, double operations
   }
   if (repeats > 0) std::printf("repeat check: %lld launches, identical outputs\n", repeats);
 
+#ifdef CHOREO_STRESS
+  stress(output, host, launch);
+#endif
   timer.warmup = static_cast<int>(environment("CHOREO_TIMING_WARMUP", timer.warmup));
   timer.repeat = static_cast<int>(environment("CHOREO_TIMING_REPEAT", timer.repeat));
   if (arguments.timing() && timer.repeat > 0) {

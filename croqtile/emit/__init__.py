@@ -5,5 +5,6 @@ plan        what both sides of the launch agree on; made by planning (maps, para
 host        the wrapper; tensormap: the dimensions of a tensor's views as the copy engine sees them
 device      the kernel's frame: names, storage (addresses, mbarriers), roles (one branch per warpgroup)
 statements  the bodies of roles; rings (slots that count round), events, transfer (copies, calls), mma, fragments
+stress      builds for stress tests: delays, and NaN over what is dead
 shared      byte offsets of shared tiles; expressions; wgmma: the instructions' wrappers; writer: lines of text
 """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -160,6 +161,7 @@ class Context:
     flight: Flight = field(default_factory=Flight)
     starting: set[int] = field(default_factory=set)  # id of each Mma that starts its accumulator from zero
     announced: set[int] = field(default_factory=set)  # id of each multicast copy whose bytes all CTAs already expect
+    delays: Iterator[int] = field(default_factory=itertools.count)  # numbers of the delays of a stress build
 
     def unused(self, symbol: ir.Symbol) -> str:
         """An attribute for the declaration of a scalar that nothing reads, which nvcc would warn about."""

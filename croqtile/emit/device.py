@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from croqtile import ir, rewrite
-from croqtile.emit import events
+from croqtile.emit import events, stress
 from croqtile.emit.context import Context
 from croqtile.emit.errors import refuse
 from croqtile.emit.names import kernel_names
@@ -65,6 +65,7 @@ def _prologue(context: Context) -> None:
     if rank is not None:
         out.line(f"{context.unused(rank)}const int {rank.cname} = cluster_rank();")
     out.line()
+    stress.emit_start(context)
     emit_initialisation(context)
     out.line()
 

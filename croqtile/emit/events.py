@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterable
 
 from croqtile import ir, rewrite
+from croqtile.emit import stress
 from croqtile.emit.context import Context, Runs
 from croqtile.emit.errors import refuse
 
@@ -120,6 +121,8 @@ def slot_address(context: Context, event: ir.Event, slot: ir.Expr) -> str:
 
 
 def emit_wait(context: Context, wait: ir.Wait) -> None:
+    if stress.leaves_out(context, wait):
+        return
     event = context.names.events[wait.event.name]
     wait_function = "event_wait_cluster" if _is_clusterwide(context.plan.kernel, wait.event) else "event_wait"
     slot = context.expression(wait.slot)

@@ -172,6 +172,8 @@ def _launch(plan: EmitPlan) -> Iterator[str]:
     arguments = ", ".join(_argument(param) for param in plan.params) + ");"
     yield "static std::atomic<std::uint64_t> devices_{0};  // on which the limit of shared memory is raised"
     yield f"choreo::launch::allow_dynamic_memory(site_, {plan.function}, {plan.dynamic_bytes}, devices_);"
+    if plan.stress is not None:
+        yield f"choreo::stress::prepare({_quoted(plan.stress.warning)}, {plan.kernel.warpgroups});"
     yield call
     indent = " " * 24
     yield from textwrap.wrap(

@@ -6,7 +6,7 @@ import contextlib
 import math
 
 from croqtile import fold, ir
-from croqtile.emit import fragments
+from croqtile.emit import fragments, stress
 from croqtile.emit.context import Context, Runs
 from croqtile.emit.errors import refuse
 from croqtile.emit.shared import Tile, known_divisor, tile
@@ -198,6 +198,7 @@ def emit_store(context: Context, store: ir.MmaStore) -> None:
         refuse(store.span, "mma.store needs all threads of a warpgroup")
     if not context.meeting.may_store(shared):
         context.meet()
+    stress.poison_before_store(context, shared)
     layout = f"TileLayout<{shared.buffer.swizzle}, {shared.pitch}, {shared.panel_bytes}>"
     address = context.shared_address(shared.buffer, shared.start())
     column = context.expression(fold.binary("*", shared.column, ir.IntLit(shared.elem_bytes)))

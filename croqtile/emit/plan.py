@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from croqtile import ir
+from croqtile.stress import Stress
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class EmitPlan:
     ``placement_bytes`` is the peak of the placement, ``dynamic_bytes`` what the launch requests: placement + slack
     (1024 for kernels that load operands with ``mma.load.swiz<128>``, else 128). ``barrier_offsets`` gives the byte
     offset of each event's first slot from the base of dynamic memory (behind every buffer, 8 bytes per slot); events
-    in ``static_events`` did not fit into the slack and live in static shared memory instead.
+    in ``static_events`` did not fit into the slack and live in static shared memory instead. ``stress`` is set only in
+    builds for stress tests.
     """
 
     kernel: ir.Kernel
@@ -90,6 +92,7 @@ class EmitPlan:
     params: tuple[Param, ...]
     grid: tuple[GridAxis, ...]  # in the order of kernel.grid
     threads: int  # per CTA: 128 · warpgroups
+    stress: Stress | None = None
 
     @property
     def function(self) -> str:

@@ -10,6 +10,7 @@ from croqtile.emit import tensormap
 from croqtile.emit.copies import Copy, plan_copy
 from croqtile.emit.errors import refuse
 from croqtile.emit.plan import EmitPlan, GridAxis, MapPlan, Param
+from croqtile.stress import Stress
 from hb_analyzer.report import Placement
 
 MAX_THREADS = 2048  # of an SM (compute capability 9.0)
@@ -27,7 +28,7 @@ POINTER_TYPES = {
 }
 
 
-def make_plan(kernel: ir.Kernel, placement: Placement) -> EmitPlan:
+def make_plan(kernel: ir.Kernel, placement: Placement, stress: Stress | None = None) -> EmitPlan:
     """``kernel`` is lowered; ``placement`` has an offset for each of its buffers. Raises CompileError for what the
     hardware cannot do."""
     _check_launch_bounds(kernel)
@@ -44,6 +45,7 @@ def make_plan(kernel: ir.Kernel, placement: Placement) -> EmitPlan:
         params=_params(kernel, maps),
         grid=_grid(kernel),
         threads=128 * kernel.warpgroups,
+        stress=stress,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from croqtile import ir, rewrite
-from croqtile.emit import events, fragments, mma, transfer
+from croqtile.emit import events, fragments, mma, stress, transfer
 from croqtile.emit.context import Context, Flight, Meeting, Runs
 from croqtile.emit.errors import refuse
 from croqtile.emit.planning import role_ranges
@@ -28,11 +28,13 @@ class Statements:
         position = 0
         context.meeting.just_met = False
         while position < len(body):
+            stress.delay_before(context, body[position])
             taken = self._grouped(context, body, position, last)
             if not taken:
                 self._one(context, body, position, last and position == len(body) - 1)
                 taken = 1
             position += taken
+            stress.delay_after(context, body[position - 1])
             if not isinstance(body[position - 1], (ir.Trigger, ir.SyncWarpgroups, ir.SyncCta)):
                 context.meeting.just_met = False
 

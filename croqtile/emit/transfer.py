@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from croqtile import fold, ir, rewrite
+from croqtile.emit import stress
 from croqtile.emit.context import Context, Runs
 from croqtile.emit.copies import Copy, plan_copy
 from croqtile.emit.errors import refuse
@@ -19,9 +20,11 @@ def emit_closed_set(context: Context, copies: list[ir.CopyIn], trigger: ir.Trigg
     planned = [plan_copy(copy, context.ranges) for copy in copies]
     _check_size(context, list(zip(copies, planned, strict=True)))
     barrier = slot_address(context, trigger.event, trigger.slot)
+    stress.poison_before_copies(context, copies)
     announced = " + ".join(_bytes(context, copy, plan) for copy, plan in zip(copies, planned, strict=True))
     context.out.line(f"mbarrier_arrive_expect_bytes({barrier}, {announced});")
     for copy, plan in zip(copies, planned, strict=True):
+        stress.delay(context)
         _emit_loads(context, copy, plan)
 
 
@@ -30,6 +33,7 @@ def emit_copy_in(context: Context, copy: ir.CopyIn) -> None:
     plan = plan_copy(copy, context.ranges)
     _check_size(context, [(copy, plan)])
     if context.runs is Runs.THREAD:
+        stress.poison_before_copies(context, [copy])
         _announce(context, copy, plan)
         _emit_loads(context, copy, plan)
         return
@@ -37,6 +41,7 @@ def emit_copy_in(context: Context, copy: ir.CopyIn) -> None:
     if not context.meeting.together or context.meeting.stored:
         context.meet()
     with context.out.block(f"if ({_elected(context)})", note=f"tma.copy.async, line {copy.span.line}"):
+        stress.poison_before_copies(context, [copy])
         _announce(context, copy, plan)
         _emit_loads(context, copy, plan)
 

@@ -11,6 +11,7 @@ from croqtile.emit.host import emit_wrapper
 from croqtile.emit.planning import make_plan
 from croqtile.emit.wgmma import Instruction
 from croqtile.runtime import DIRECTORY, prelude
+from croqtile.stress import Stress
 from hb_analyzer.report import Placement
 
 
@@ -23,14 +24,18 @@ class UnitText:
     functions: tuple[str, ...]
 
 
-def emit_unit(kernels: Iterable[tuple[ir.Kernel, Placement]]) -> UnitText:
-    """CUDA C++ for lowered kernels at these placements. Raises CompileError for what the hardware cannot do."""
+def emit_unit(kernels: Iterable[tuple[ir.Kernel, Placement, Stress | None]]) -> UnitText:
+    """CUDA C++ for lowered kernels at these placements, and how to stress them (None: a plain build). Raises
+    CompileError for what the hardware cannot do."""
     instructions: set[Instruction] = set()
     functions = []
-    for kernel, placement in kernels:
-        plan = make_plan(kernel, placement)
+    stressed = False
+    for kernel, placement, stress in kernels:
+        plan = make_plan(kernel, placement, stress)
+        stressed = stressed or stress is not None
         device, used = emit_device(plan)
         instructions |= used
         functions.append(f"{device}\n{emit_wrapper(plan)}")
-    header = (DIRECTORY / "choreo_device.cuh").read_text(encoding="utf-8")
-    return UnitText("\n".join((prelude(), header, emit_wrappers(instructions))), tuple(functions))
+    headers = ["choreo_device.cuh", *(["choreo_stress.cuh"] if stressed else [])]
+    texts = [(DIRECTORY / name).read_text(encoding="utf-8") for name in headers]
+    return UnitText("\n".join((prelude(), *texts, emit_wrappers(instructions))), tuple(functions))
