@@ -7,22 +7,27 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reproduce import ROOT, claims, doctor, golden, results, verify
+from reproduce import ROOT, claims, doctor, everything, golden, plan, process, results, schedule, status, verify
 from reproduce.choreo import Choreo
+from reproduce.cutlass import headers
+from reproduce.cutlass.errors import CutlassError
 from reproduce.execute import execute
 from reproduce.lock import LockedError
 from reproduce.machine import Machine, Need
 from reproduce.provision import ProvisionError, ensure_nvcc, ensure_triton
-from reproduce.report import StepProgress, console, show_checks, show_document, show_summary
+from reproduce.report import StepProgress, console, show_checks, show_document, show_plans, show_status
 from reproduce.results import Document
 from reproduce.step import Context, Options, Step
 from reproduce.steps import STEPS
 from reproduce.tables import DIFFERS, FAILED, NO_RUN
 
 EXIT_DIFFERS, EXIT_USAGE, EXIT_LOCKED, EXIT_INTERRUPTED = 1, 2, 3, 130
+
+EXPECTED_ERRORS = (LockedError, ProvisionError, results.ResultsError, ValueError, OSError)
 
 EPILOG = (
     "Exit status: 0 done, 1 a row failed or differs, 2 wrong arguments or no way to write, 3 locked, 130 interrupted."
@@ -32,31 +37,39 @@ EPILOG = (
 def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     signal.signal(signal.SIGTERM, _interrupt)
+    process.allow()
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
-    except LockedError as error:
-        print(error, file=sys.stderr)
-        return EXIT_LOCKED
     except KeyboardInterrupt:
         print("\ninterrupted; what was measured is kept: the same command goes on from there", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except (ProvisionError, results.ResultsError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return EXIT_USAGE
-    except OSError as error:
-        place = f" {error.filename}" if error.filename else ""
-        print(
-            f"cannot write{place}: {error.strerror} (--results DIR or RESULTS=DIR chooses another place)",
-            file=sys.stderr,
+    except EXPECTED_ERRORS as error:
+        text, status = explain(error)
+        print(text, file=sys.stderr)
+        return status
+
+
+def explain(error: Exception) -> tuple[str, int]:
+    """What a person is told of an error that the machine or the command line caused, and the exit status."""
+    if isinstance(error, LockedError):
+        return str(error), EXIT_LOCKED
+    if not isinstance(error, OSError):
+        return str(error), EXIT_USAGE
+    place = f" {error.filename}" if error.filename else ""
+    if error.errno in everything.DISK_FULL:
+        return (
+            f"cannot write{place}: the disk is full ({error.strerror}). What was measured so far is kept: "
+            "make room, and the same command goes on from there.",
+            EXIT_USAGE,
         )
-        return EXIT_USAGE
+    return f"cannot write{place}: {error.strerror} (--results DIR or RESULTS=DIR chooses another place)", EXIT_USAGE
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reproduce", description=__doc__, epilog=EPILOG)
     commands = parser.add_subparsers(
-        required=True, metavar="STEP | all | list | verify | golden | csv | report | bundle | doctor"
+        required=True, metavar="STEP | all | list | status | verify | golden | csv | report | bundle | cutlass | doctor"
     )
     for name, text in [(step.name, step.title) for step in STEPS.values()] + [("all", "every step, one after another")]:
         step = commands.add_parser(name, help=text, description=text, epilog=EPILOG)
@@ -64,13 +77,18 @@ def _parser() -> argparse.ArgumentParser:
         step.add_argument(
             "--only", action="append", default=[], metavar="GROUP", help="rows of this group (xcomp, cutlass, tawa)"
         )
-        step.add_argument("--gpu", metavar="N", help="GPU to use (default: $GPU, else 0)")
+        step.add_argument("--gpu", metavar="N", help="GPU to use (default: $GPU, else 0); all: several, such as 0,1")
+        step.add_argument("--dry-run", action="store_true", help="say what would run and how long; run nothing")
         step.add_argument("--cuda", default="", metavar="13.0,…", help="CUDA minors that `registers` compares")
         step.add_argument(
             "--show-race", action="store_true", help="table2: also run the unions that the engine refuses"
         )
+        step.add_argument(
+            "--check", action="store_true", help="as in the paper's guide: check outputs, which every run does"
+        )
         step.add_argument("--no-table", action="store_true", help="measure without printing the tables")
         step.set_defaults(command=_run_steps, steps=list(STEPS) if name == "all" else [name])
+    _add(commands, "status", _status, "what is done: every step's results and whether they are of these sources")
     _add(commands, "list", _list, "the steps with their time and needs")
     check = _add(commands, "verify", _verify, "compare results to expected/, making what is missing")
     check.add_argument("kind", choices=["exact", "timing"])
@@ -84,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--out", metavar="DIR", help="where the report goes (default: report/ in the results)")
     archive = _add(commands, "bundle", _bundle, "report, results, logs and references as one archive")
     archive.add_argument("--out", metavar="FILE", help="the archive (default: sala-reproduction.zip in the results)")
+    _add(commands, "cutlass", _cutlass, "fetch CUTLASS' headers, which table2 and census need")
     _add(commands, "doctor", _doctor, "what this machine has, and what it can therefore run")
     for each in commands.choices.values():
         each.add_argument("--results", metavar="DIR", help="where results go (default: $RESULTS, else results/)")
@@ -102,18 +121,65 @@ def _add(commands: Any, name: str, command: Callable[[Any], int], text: str) -> 
 
 def _run_steps(options: argparse.Namespace) -> int:
     chosen = Options(
-        tuple(options.only), options.fresh, tuple(filter(None, options.cuda.split(","))), options.show_race
+        tuple(options.only),
+        options.fresh,
+        tuple(filter(None, options.cuda.split(","))),
+        options.show_race,
+        options.seeds,
     )
-    folder, documents = results_folder(options.results), []
-    for name in options.steps:
-        _provide(STEPS[name], chosen, options.gpu)
-        document = run_step(STEPS[name], context_for(name, folder, chosen, options.gpu))
-        documents.append(document)
+    folder, gpus = results_folder(options.results), _gpus(options)
+    gpu = gpus[0] if gpus else None
+    if options.dry_run:
+        plans = [plan.plan(STEPS[name], context_for(name, folder, chosen, gpu)) for name in options.steps]
+        show_plans(plans, console())
+        return 0
+    if options.check and not options.show_race:
+        print("Every run checks its outputs; --show-race also runs the unions that the engine refuses.")
+
+    def run(name: str) -> Document:
+        _provide(STEPS[name], chosen, gpu)
+        document = run_step(STEPS[name], context_for(name, folder, chosen, gpu))
         if not options.no_table:
             show_document(document, console())
-    if len(documents) > 1:
-        show_summary(documents, folder, console())
-    return max(map(outcome, documents))
+        return document
+
+    if len(options.steps) == 1:
+        return outcome(run(options.steps[0]))
+    campaign = everything.Campaign(folder, console())
+    if len(gpus) < 2:
+        return everything.one_after_another(options.steps, run, outcome, partial(_explain_step, folder), campaign)
+    for name in options.steps:  # once, before several children would do it at once
+        _provide(STEPS[name], chosen, gpu)
+    jobs = [_job(STEPS[name], options, folder) for name in options.steps]
+    return everything.side_by_side(
+        jobs, gpus, campaign, tables=not options.no_table, expected_statuses=(0, EXIT_DIFFERS)
+    )
+
+
+def _gpus(options: argparse.Namespace) -> list[str]:
+    """The GPUs that were asked for; raises ValueError for what is none, or more than one for one step."""
+    if options.gpu:
+        found = schedule.chosen_gpus(options.gpu, Machine().gpu_indices)
+    else:
+        found = [part.strip() for part in os.environ.get("GPU", "").split(",") if part.strip()]
+        if not all(part.isdigit() for part in found):
+            raise ValueError(f"GPU={os.environ['GPU']}: GPU takes numbers of GPUs, such as 0 or 0,1")
+    if len(found) > 1 and len(options.steps) == 1:
+        raise ValueError(f"a step uses one GPU, {len(found)} were named; `all` spreads steps over several")
+    return found
+
+
+def _job(step: Step, options: argparse.Namespace, folder: Path) -> schedule.Job:
+    """A step as a process of its own, with the options of this run."""
+    words = [sys.executable, "-m", "reproduce", step.name, "--results", str(folder), "--no-table"]
+    words += ["--fresh"] if options.fresh else []
+    return schedule.Job(step.name, tuple(words), step.uses(Need.GPU))
+
+
+def _explain_step(folder: Path, error: Exception) -> tuple[str, int]:
+    if isinstance(error, EXPECTED_ERRORS) and not isinstance(error, UnicodeError):
+        return explain(error)
+    return everything.report_bug(error, folder), EXIT_DIFFERS
 
 
 def _provide(step: Step, options: Options, gpu: str | None) -> None:
@@ -163,6 +229,12 @@ def _list(options: argparse.Namespace) -> int:
         needs = ", ".join(sorted(need.value for need in step.needs)) or "nothing"
         extra = "".join(f", better with {need.value}" for need in sorted(step.optional, key=lambda need: need.value))
         print(f"{step.name:12} {step.minutes:5.1f} min  {step.title} (needs {needs}{extra})")
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    folder = results_folder(options.results)
+    show_status(status.of_steps(STEPS, folder, Machine(), Choreo.from_environment()), folder, console())
     return 0
 
 
@@ -277,6 +349,16 @@ def _bundle(options: argparse.Namespace) -> int:
     target = Path(options.out).resolve() if options.out else folder / "sala-reproduction.zip"
     written = bundle.write(folder, report, target)
     print(f"{written} ({written.stat().st_size / 1e6:.1f} MB): report, results, logs, references")
+    return 0
+
+
+def _cutlass(options: argparse.Namespace) -> int:
+    try:
+        found = headers.find(ROOT / "build" / "steps" / "cutlass")
+    except CutlassError as error:
+        print(error, file=sys.stderr)
+        return EXIT_USAGE
+    print(f"{found}: {found.include}")
     return 0
 
 

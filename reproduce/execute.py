@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import Protocol
@@ -34,8 +34,10 @@ def execute(step: Step, context: Context, progress: Progress) -> Document:
     with ExitStack() as stack:
         stack.enter_context(lock(context.results / f".lock-{step.name}", f"results/{step.name}.json"))
         if step.uses(Need.GPU) and context.machine.gpu:
-            index = context.machine.gpu.index
-            stack.enter_context(lock(context.build / f".lock-gpu{index}", f"GPU {index}"))
+            gpu = context.machine.gpu
+            # By the GPU itself: in a container, it has another number. The folder is the same for every runner.
+            place = context.build.parent / "locks" / f"gpu-{gpu.uuid_hash or gpu.index}.lock"
+            stack.enter_context(lock(place, f"GPU {gpu.index}"))
         return _execute(step, context, progress)
 
 
@@ -49,7 +51,9 @@ def _execute(step: Step, context: Context, progress: Progress) -> Document:
         provenance.describe(context.machine, context.choreo, **uses),
     )
     measurements = step.measurements(context)
-    note = _keep_earlier(document, context)
+    document.records, when, note = kept_records(step, context, document.fingerprint)
+    if document.records:
+        document.provenance["kept_from"] = when
     pending = [item for item in measurements if item.key not in document.records]
     progress.kept([item for item in measurements if item.key in document.records], note)
 
@@ -62,7 +66,7 @@ def _execute(step: Step, context: Context, progress: Progress) -> Document:
 
     runnable = []
     for item in pending:
-        reason = _unmet(item, context)
+        reason = unmet(item, context)
         if reason:
             store(item, results.not_measured(reason))
         else:
@@ -74,27 +78,34 @@ def _execute(step: Step, context: Context, progress: Progress) -> Document:
     return document
 
 
-def _keep_earlier(document: Document, context: Context) -> str:
-    """Copies usable records of the file that is there into ``document``; says why not if there are none to use."""
+def kept_records(
+    step: Step, context: Context, fingerprint: str | None = None
+) -> tuple[dict[str, Record], str | None, str]:
+    """The records of the file that is there which a run keeps, when that run started, and why none if that is strange.
+
+    ``fingerprint``: the one of now, if it is known already.
+    """
     if context.options.fresh:
-        return ""
+        return {}, None, ""
     try:
-        earlier = results.load(context.results, document.step)
+        earlier = results.load(context.results, step.name)
     except results.ResultsError as error:
-        return f"{error}: measured again"
+        return {}, None, f"{error}: measured again"
     if earlier is None:
-        return ""
-    if earlier.fingerprint != document.fingerprint:
-        return "sources, compiler or GPU changed since the last run: measured again"
-    document.records = {key: record for key, record in earlier.records.items() if record.status == MEASURED}
-    if document.records:
-        document.provenance["kept_from"] = earlier.provenance.get("started")
-    return ""
+        return {}, None, ""
+    if fingerprint is None:
+        uses = {"with_gpu": step.uses(Need.GPU), "with_nvcc": step.uses(Need.NVCC)}
+        fingerprint = provenance.fingerprint(context.machine, context.choreo, **uses)
+    if earlier.fingerprint != fingerprint:
+        return {}, None, "sources, compiler or GPU changed since the last run: measured again"
+    kept = {key: record for key, record in earlier.records.items() if record.status == MEASURED}
+    return kept, earlier.provenance.get("started"), ""
 
 
-def _unmet(item: Measurement, context: Context) -> str | None:
+def unmet(item: Measurement, context: Context, assuming: Collection[Need] = ()) -> str | None:
+    """Why this machine cannot make a measurement, None if it can; ``assuming``: what would be there by then."""
     for need in Need:
-        if need in item.needs:
+        if need in item.needs and need not in assuming:
             reason = context.machine.missing(need)
             if reason:
                 return reason

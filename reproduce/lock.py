@@ -34,3 +34,15 @@ def lock(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
         file.write(f"{os.getpid()}\n")
         file.flush()
         yield
+
+
+def is_held(path: Path) -> bool:
+    """Whether a run holds the lock file now; neither makes nor changes it."""
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

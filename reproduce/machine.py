@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import hashlib
 import importlib.util
 import os
 import shutil
@@ -34,6 +35,7 @@ class Gpu:
     sm_clock: str
     power_limit: str
     temperature: str
+    uuid_hash: str = ""  # tells two GPUs apart without naming them
 
 
 def profile_of(name: str) -> str | None:
@@ -41,7 +43,12 @@ def profile_of(name: str) -> str | None:
     return next((profile for profile in ("h800", "h100", "h200") if profile in name.lower()), None)
 
 
-_QUERY = "index,name,driver_version,compute_cap,clocks.max.sm,clocks.sm,power.limit,temperature.gpu"
+_QUERY = "index,name,driver_version,compute_cap,clocks.max.sm,clocks.sm,power.limit,temperature.gpu,uuid"
+
+
+def _read_gpu(line: str) -> Gpu:
+    *fields, uuid = (field.strip() for field in line.split(","))
+    return Gpu(*fields, uuid_hash=hashlib.sha256(uuid.encode()).hexdigest()[:16])
 
 
 class Machine:
@@ -63,17 +70,32 @@ class Machine:
 
     def gpu_environment(self) -> dict[str, str]:
         """Environment of programs that use the GPU: GPU=N makes device N the only one that they see."""
-        return {"CUDA_VISIBLE_DEVICES": self.gpu_index} if self.gpu_index else {}
+        if not self.gpu_index:
+            return {}
+        # CUDA numbers the fastest GPU 0 unless told to count as nvidia-smi does.
+        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": self.gpu_index}
+
+    @cached_property
+    def _all_gpus(self) -> tuple[list[Gpu], str]:
+        """Every GPU of the machine; or none, and why."""
+        if not shutil.which("nvidia-smi"):
+            return [], "no GPU"
+        asked = process.run(["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"], timeout_s=30)
+        if not asked.ok:
+            return [], f"no GPU (nvidia-smi: {asked.last_line()})"
+        return [_read_gpu(line) for line in asked.stdout.splitlines() if line], ""
+
+    @property
+    def gpu_indices(self) -> list[str]:
+        """Numbers of all GPUs of the machine, chosen or not."""
+        return [gpu.index for gpu in self._all_gpus[0]]
 
     @cached_property
     def _gpu_query(self) -> tuple[Gpu | None, str]:
-        if not shutil.which("nvidia-smi"):
-            return None, "no GPU"
+        gpus, why = self._all_gpus
+        if why:
+            return None, why
         index = self.gpu_index or "0"
-        asked = process.run(["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"], timeout_s=30)
-        if not asked.ok:
-            return None, f"no GPU (nvidia-smi: {asked.last_line()})"
-        gpus = [Gpu(*(field.strip() for field in line.split(","))) for line in asked.stdout.splitlines() if line]
         chosen = [gpu for gpu in gpus if gpu.index == index]
         if not chosen:
             return None, f"no GPU {index} (there are {len(gpus)})"

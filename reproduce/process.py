@@ -78,6 +78,11 @@ def end_all() -> None:
         end_group(child)
 
 
+def allow() -> None:
+    """Lets children start again after :func:`end_all`: one step has failed, and the next one runs."""
+    _stopping.clear()
+
+
 def _start(command: Sequence[str], cwd: Path | None, environment: Mapping[str, str]) -> subprocess.Popen[str] | OSError:
     """The child, known as running; or why there is none."""
     try:

@@ -39,15 +39,19 @@ def ensure_nvcc() -> str:
     return version
 
 
+def triton_is_missing() -> bool:
+    return importlib.util.find_spec("triton") is None
+
+
 def ensure_triton() -> None:
     """Installs Triton into this Python environment if it has none: without torch and a GPU, it compiles kernels."""
-    if importlib.util.find_spec("triton") is not None:
+    if not triton_is_missing():
         return
     print(f"no Triton in this environment: installing {TRITON_WHEEL} (188 MB download, 640 MB on disk)", flush=True)
     command = [sys.executable, "-m", "pip", "install", "-qq", "--retries", "1", TRITON_WHEEL]
     installed = subprocess.run(command, check=False)
     importlib.invalidate_caches()
-    if installed.returncode or importlib.util.find_spec("triton") is None:
+    if installed.returncode or triton_is_missing():
         raise ProvisionError("Triton could not be installed: the rows of Table 2 that need it are not measured.")
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from reproduce import layout
+from reproduce import layout, results
 from reproduce.results import Document, Record
 from reproduce.tables import (
     DIFFERS,
@@ -33,6 +32,9 @@ from reproduce.tables import (
 
 if TYPE_CHECKING:
     from reproduce.doctor import Check
+    from reproduce.everything import Outcome
+    from reproduce.plan import Plan
+    from reproduce.status import StepStatus
     from reproduce.step import Measurement, Step
 
 PLAIN_WIDTH = 120  # of pipes and CI logs, where nothing but $COLUMNS says how wide a line may be
@@ -200,18 +202,86 @@ def show_checks(checks: Sequence[Check], to: Console) -> None:
     _print_fields(fields, to)
 
 
-def show_summary(documents: Sequence[Document], folder: Path, to: Console) -> None:
-    """After several steps: what became of their rows, one line per step, and where everything is."""
+def show_summary(
+    outcomes: Sequence[Outcome], seconds: float, first_verdict_s: float | None, folder: Path, to: Console
+) -> None:
+    """After `all`: what became of the rows of each step, how long it took, and where everything is."""
     to.print(Text("Summary", style="bold"))
-    counts = []
-    for document in documents:
-        verdicts = Counter(row.verdict for table in document.tables for row in table.rows)
-        found = sorted(verdicts, key=lambda verdict: _ORDER.index(verdict) if verdict in _ORDER else len(_ORDER))
-        counts.append(Text("; ".join(f"{verdicts[verdict]} {verdict}" for verdict in found)))
-    names = tuple(Text(document.step) for document in documents)
-    _print_fields((layout.Field("", names, whole=True), layout.Field("rows", tuple(counts), text=True)), to)
+    rows = tuple(
+        Text(outcome.problem, "bold red") if outcome.problem else Text(_counts(results.verdicts(outcome.document)))
+        for outcome in outcomes
+    )
+    fields = (
+        layout.Field("", tuple(Text(outcome.step) for outcome in outcomes), whole=True),
+        layout.Field("time", tuple(Text(duration(outcome.seconds)) for outcome in outcomes), right=True, whole=True),
+        layout.Field("rows", rows, text=True),
+    )
+    _print_fields(fields, to)
     _print_note(_LEGEND, to)
-    _print_note(f"Results: {folder}; one step's tables again: ./ae STEP; as CSV: ./ae csv", to)
+    first = "no row was judged" if first_verdict_s is None else f"first verdicts after {duration(first_verdict_s)}"
+    _print_note(f"{duration(seconds)} in all; {first}.", to)
+    _print_note(f"Results: {folder}; one step's tables again: ./ae STEP; as CSV: ./ae csv; as a page: ./ae report", to)
+
+
+def duration(seconds: float) -> str:
+    """Time as people say it.
+
+    >>> duration(4.23), duration(75), duration(3720)
+    ('4.2 s', '1 min 15 s', '62 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds >= 600 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def _counts(verdicts: Mapping[str, int]) -> str:
+    found = sorted(verdicts, key=lambda verdict: _ORDER.index(verdict) if verdict in _ORDER else len(_ORDER))
+    return "; ".join(f"{verdicts[verdict]} {verdict}" for verdict in found)
+
+
+def show_status(found: Sequence[StepStatus], folder: Path, to: Console) -> None:
+    """One line per step: what there is, of which state of the project, and what came out."""
+
+    def column(heading: str, texts: Iterable[str], **form: bool) -> layout.Field:
+        return layout.Field(heading, tuple(Text(text) for text in texts), **form)
+
+    def number(each: StepStatus, value: int) -> str:
+        return str(value) if each.when else ""
+
+    fields = (
+        column("", (each.step for each in found), whole=True),
+        column("state", (each.state + (", stale" if each.stale and each.when else "") for each in found), text=True),
+        column("last measured", (each.when[:16].replace("T", " ") for each in found), whole=True),
+        column("commit", (each.commit for each in found), text=True),
+        column("measured", (number(each, each.measured) for each in found), right=True),
+        column("failed", (number(each, each.failed) for each in found), right=True),
+        column("not measured", (number(each, each.not_measured) for each in found), right=True),
+        column("rows", (_counts(dict(each.verdicts)) for each in found), text=True),
+    )
+    _print_fields(fields, to)
+    for each in found:
+        if each.stale:
+            _print_note(f"{each.step}: {each.stale}: a run measures it again", to)
+    _print_note(f"Results: {folder}; times in UTC; counts are of measurements, rows of the tables made from them.", to)
+
+
+def show_plans(plans: Sequence[Plan], to: Console) -> None:
+    """What a run would do, for ``--dry-run``."""
+    for plan in plans:
+        time = f", about {duration(plan.seconds)}" if plan.keys else ""
+        cannot = sum(count for _, count in plan.cannot)
+        to.print(Text(plan.step, style="bold"))
+        _print_note(f"{len(plan.keys)} to measure{time}; {plan.kept} kept; {cannot} that cannot be measured here", to)
+        for name in plan.installs:
+            _print_note(f"would first install {name}", to)
+        if plan.note:
+            _print_note(plan.note, to)
+        for reason, count in plan.cannot:
+            _print_note(f"not here: {count} ({reason})", to)
+        if plan.keys:
+            _print_note(f"to measure: {', '.join(plan.keys)}", to)
+    to.print()
+    _print_note(f"In all about {duration(sum(plan.seconds for plan in plans))}. Nothing was run or written.", to)
 
 
 class StepProgress:

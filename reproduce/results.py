@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -99,6 +100,11 @@ def check(data: Any, where: str) -> None:
         raise ResultsError(f"{where}: {place}: {error.message}")
 
 
+def verdicts(document: Document) -> Counter[str]:
+    """How many rows of the document's tables have which verdict."""
+    return Counter(row.verdict for table in document.tables for row in table.rows)
+
+
 def path_of(results: Path, step: str) -> Path:
     return results / f"{step}.json"
 
@@ -134,13 +140,17 @@ def load(results: Path, step: str) -> Document | None:
 
 
 def write_atomically(path: Path, text: str) -> None:
+    """A reader sees the old file or the new one. Its mode follows the umask; an OSError names ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        with partial.open("x") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-    Path(file.name).replace(path)
+        partial.replace(path)
+    except BaseException as error:
+        partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise

@@ -89,7 +89,7 @@ def test_requirements_are_installed_once_and_again_when_they_change(project: Pat
     for _ in range(2):
         assert run(project, "figure2", "--fresh").returncode == 0
     text = calls.read_text()
-    assert text.count("install -qq -r") == 1 and text.count("-m invoke figure2 --fresh") == 2
+    assert text.count("install -qq -r") == 1 and text.count(f"-m invoke --search-root {project} figure2 --fresh") == 2
     (project / "reproduce" / "requirements.txt").write_text("# changed\n")
     run(project, "figure2")
     assert calls.read_text().count("install -qq -r") == 2
@@ -104,18 +104,25 @@ def test_no_network_says_what_to_do_and_is_tried_again(project: Path) -> None:
     assert calls.read_text().count("install -qq -r") == 2
 
 
+def test_a_command_runs_in_the_callers_folder(project: Path, tmp_path: Path) -> None:
+    """So that `--results here` and `CHOREO=./choreo` mean what they say there."""
+    fake_environment(project, f'case "$*" in *invoke*) pwd > {project}/where;; esac')
+    other = tmp_path / "other"
+    other.mkdir()
+    subprocess.run([sys.executable, str(project / "ae"), "figure2"], cwd=other, check=True, timeout=60)
+    assert (project / "where").read_text().strip() == str(other)
+
+
 def test_the_status_of_the_command_is_the_scripts(project: Path) -> None:
     fake_environment(project, 'case "$*" in *invoke*) exit 5;; esac')
     assert run(project, "figure2").returncode == 5
 
 
-@pytest.mark.parametrize(
-    ("arguments", "session"), [(["test"], "-m nox"), (["test", "lint", "types"], "-m nox -s lint types")]
-)
+@pytest.mark.parametrize(("arguments", "session"), [(["test"], ""), (["test", "lint", "types"], " -s lint types")])
 def test_test_runs_the_nox_sessions(project: Path, arguments: list[str], session: str) -> None:
     calls = fake_environment(project, "exit 0")
     assert run(project, *arguments).returncode == 0
-    assert calls.read_text().splitlines()[-1] == session
+    assert calls.read_text().splitlines()[-1] == f"-m nox -f {project}/noxfile.py{session}"
     assert calls.read_text().count("requirements-test.txt") == 1
     run(project, "figure2")
     assert calls.read_text().count("install") == 3
@@ -126,14 +133,14 @@ def test_no_arguments_explain_check_and_run(project: Path) -> None:
     done = run(project)
     assert "./ae test" in done.stdout
     assert [line for line in calls.read_text().splitlines() if "invoke" in line] == [
-        "-m invoke doctor",
-        "-m invoke all",
+        f"-m invoke --search-root {project} doctor",
+        f"-m invoke --search-root {project} all",
     ]
 
 
 def test_an_interrupted_check_does_not_go_on_to_the_steps(project: Path) -> None:
     calls = fake_environment(project, 'case "$*" in *doctor*) exit 130;; esac')
-    assert run(project).returncode == 130 and "invoke all" not in calls.read_text()
+    assert run(project).returncode == 130 and " all" not in calls.read_text()
 
 
 def test_a_python_without_venv_is_told_what_to_install(project: Path, tmp_path: Path) -> None:

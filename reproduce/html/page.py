@@ -76,7 +76,6 @@ def write(steps: Mapping[str, Step], folder: Path, out: Path, kernels: Sequence[
     )
     page = out / NAME
     results.write_atomically(page, text)
-    page.chmod(0o644)  # the temporary file that it was is private
     return page
 
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import errno
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,7 +80,100 @@ def test_all_ends_with_a_summary(
     monkeypatch.setattr(cli, "STEPS", {name: cli.STEPS[name] for name in ("figure2", "table4")})
     assert cli.main(["all"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Summary" in shown and "figure2 9 equal" in shown and "./ae csv" in shown
+    assert "Summary" in shown and re.search(r"figure2 [\d.]+ s 9 equal", shown) and "./ae csv" in shown
+    assert re.search(r"[\d.]+ s in all; first verdicts after [\d.]+ s\.", shown)
+
+
+@pytest.fixture
+def two_steps(make_choreo: Callable[..., Choreo], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHOREO", make_choreo().command[0])
+    monkeypatch.setattr(cli, "STEPS", {name: cli.STEPS[name] for name in ("figure2", "table4")})
+
+
+def test_all_goes_on_after_a_step_that_fails(two_steps, monkeypatch, capsys, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def broken(context: object) -> list[object]:
+        raise KeyError("a defect")
+
+    monkeypatch.setitem(cli.STEPS, "figure2", replace(cli.STEPS["figure2"], measurements=broken))
+    assert cli.main(["all"]) == 1
+    out, err = capsys.readouterr()
+    assert (
+        err.startswith("figure2: KeyError: 'a defect' (a defect of this project; traceback: ")
+        and "Traceback" not in err
+    )
+    assert "KeyError" in (tmp_path / "results" / "logs" / "defect.log").read_text()
+    assert re.search(r"table4 [\d.]+ s \d+ equal", " ".join(out.split()))
+
+
+def test_all_goes_on_after_a_step_that_is_in_use(two_steps, capsys, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    with lock(tmp_path / "results" / ".lock-figure2", "x"):
+        assert cli.main(["all"]) == 3
+    assert "Ablation" in capsys.readouterr().out or results.load(tmp_path / "results", "table4")
+
+
+def test_a_full_disk_ends_all_and_keeps_what_there_is(two_steps, monkeypatch, capsys, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    saved = results.save
+    count = []
+
+    def save(document, folder):  # type: ignore[no-untyped-def]
+        count.append(1)
+        if len(count) > 3:
+            raise OSError(errno.ENOSPC, "No space left on device", str(results.path_of(folder, document.step)))
+        return saved(document, folder)
+
+    monkeypatch.setattr(results, "save", save)
+    assert cli.main(["all"]) == 2
+    out, err = capsys.readouterr()
+    path = tmp_path / "results" / "figure2.json"
+    assert err.startswith(f"figure2: cannot write {path}: the disk is full") and "measured so far is kept" in err
+    assert "Traceback" not in err and "were not started" in out and not (tmp_path / "results" / "table4.json").exists()
+    kept = results.load(tmp_path / "results", "figure2")
+    assert kept is not None and len(kept.records) == 3
+    monkeypatch.setattr(results, "save", saved)
+    assert cli.main(["figure2"]) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
+def test_a_disk_that_is_really_full(make_choreo: Callable[..., Choreo], tmp_path: Path) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", place], capture_output=True).returncode:
+        pytest.skip("may not mount a file system here")
+    try:
+        command = [sys.executable, "-m", "reproduce", "figure2", "--results", str(place)]
+        environment = {**os.environ, "CHOREO": make_choreo().command[0]}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 2 and "the disk is full" in done.stderr and "measured so far is kept" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert results.load(place, "figure2") is None or not list(place.glob(".figure2*"))
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ("x", "--gpu takes numbers of GPUs, such as 0 or 0,1; got `x`"),
+        ("0,9", "--gpu 0,9: there is no GPU 9; this machine has GPUs 0, 1"),
+        ("0,0", "--gpu 0,0 names a GPU twice"),
+        ("0,1", "a step uses one GPU, 2 were named; `all` spreads steps over several"),
+    ],
+)
+def test_gpus_that_cannot_be_used(monkeypatch, capsys, chosen: str, message: str) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(cli.Machine, "gpu_indices", property(lambda machine: ["0", "1"]))
+    assert cli.main(["figure3", "--gpu", chosen]) == 2
+    assert capsys.readouterr().err == f"{message}\n"
+
+
+def test_a_gpu_setting_that_is_no_number(monkeypatch, capsys) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("GPU", "first")
+    assert cli.main(["figure2"]) == 2
+    assert capsys.readouterr().err == "GPU=first: GPU takes numbers of GPUs, such as 0 or 0,1\n"
+
+
+def test_the_guides_check_option(two_steps, capsys) -> None:  # type: ignore[no-untyped-def]
+    assert cli.main(["figure2", "--check"]) == 0
+    assert capsys.readouterr().out.startswith("Every run checks its outputs")
 
 
 def test_verify_timing_without_results(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduce.lock import LockedError, lock
+from reproduce.lock import LockedError, is_held, lock
 
 
 def test_a_second_run_is_refused_and_told_who_holds_the_lock(tmp_path: Path) -> None:
@@ -24,3 +24,11 @@ def test_a_second_run_is_refused_and_told_who_holds_the_lock(tmp_path: Path) -> 
     holder.wait()
     with lock(path, "results/x.json"):
         pass
+
+
+def test_whether_a_lock_is_held(tmp_path: Path) -> None:
+    path = tmp_path / ".lock-x"
+    assert not is_held(path) and not path.exists()
+    with lock(path, "x"):
+        assert is_held(path)
+    assert not is_held(path)

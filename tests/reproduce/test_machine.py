@@ -6,8 +6,8 @@ import pytest
 
 from reproduce.machine import Machine, Need, profile_of
 
-H200 = "0, NVIDIA H200, 580.159.04, 9.0, 1980, 345, 700.00, 30"
-OLD = "1, NVIDIA A100-SXM4-80GB, 580.159.04, 8.0, 1410, 210, 400.00, 25"
+H200 = "0, NVIDIA H200, 580.159.04, 9.0, 1980, 345, 700.00, 30, GPU-aaaa"
+OLD = "1, NVIDIA A100-SXM4-80GB, 580.159.04, 8.0, 1410, 210, 400.00, 25, GPU-bbbb"
 
 
 @pytest.fixture
@@ -28,6 +28,7 @@ def test_a_gpu(smi) -> None:  # type: ignore[no-untyped-def]
     smi(H200, OLD)
     machine = Machine()
     assert machine.gpu is not None and machine.gpu.name == "NVIDIA H200" and machine.gpu.power_limit == "700.00"
+    assert len(machine.gpu.uuid_hash) == 16 and "aaaa" not in machine.gpu.uuid_hash
     assert machine.missing(Need.GPU) is None and machine.gpu_environment() == {}
 
 
@@ -36,7 +37,8 @@ def test_the_chosen_gpu(smi, monkeypatch: pytest.MonkeyPatch) -> None:  # type: 
     assert Machine("1").missing(Need.GPU) == "no sm_90 GPU (NVIDIA A100-SXM4-80GB is sm_80)"
     assert Machine("2").missing(Need.GPU) == "no GPU 2 (there are 2)"
     monkeypatch.setenv("GPU", "0")
-    assert Machine().gpu_environment() == {"CUDA_VISIBLE_DEVICES": "0"}
+    assert Machine().gpu_environment() == {"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert Machine().gpu_indices == ["0", "1"]
 
 
 def test_no_gpu(smi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

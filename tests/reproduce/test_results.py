@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,25 @@ def test_cells_of_a_record() -> None:
     assert record.cell("a", 6, verdict="shown").verdict == "shown"
     assert record.cell("b", 1) == Cell(None, "not measured", "no counter", 1, "", "l")
     assert results.no_run("hung").cell("a", 5) == Cell(None, "no run", "hung", 5)
+
+
+def test_files_follow_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        assert results.save(document(), tmp_path).stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)
+
+
+def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = results.save(document(), tmp_path)
+    before = path.read_text()
+
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        results.save(document(), tmp_path)
+    assert caught.value.filename == str(path) and path.read_text() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["x.json"]
