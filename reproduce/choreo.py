@@ -71,11 +71,21 @@ class Choreo:
         return process.run([*self.command, *words], timeout_s=COMPILE_LIMIT_S, cwd=ROOT, env=env, log=log)
 
     def allocate(
-        self, source: Path, *, sala: bool, out: Path | str = os.devnull, defines: Sequence[str] = (), log: Path | None
+        self,
+        source: Path,
+        *,
+        sala: bool,
+        out: Path | str = os.devnull,
+        defines: Sequence[str] = (),
+        options: Sequence[str] = (),
+        log: Path | None,
     ) -> Allocation:
-        """``choreo -gs``: the work script goes to ``out``, the allocation is read from stderr."""
-        mode = [] if sala else ["--no-sala"]
-        finished = self.run([*mode, "-gs", *(f"-D{define}" for define in defines), source, "-o", out], log=log)
+        """``choreo -gs``: the work script goes to ``out``, the allocation is read from stderr.
+
+        ``options`` are of this project's compiler only (``--stress``, and what makes a build wrong on purpose)."""
+        mode = [*options] if sala else ["--no-sala", *options]
+        env = {"CHOREO_TESTING": "1"} if any(option.startswith("--unsound") for option in options) else {}
+        finished = self.run([*mode, "-gs", *(f"-D{define}" for define in defines), source, "-o", out], log=log, **env)
         return read_allocation(finished)
 
     def explain(self, source: Path, log: Path | None) -> list[dict[str, Any]]:

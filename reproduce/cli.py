@@ -79,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         step.add_argument("--gpu", metavar="N", help="GPU to use (default: $GPU, else 0); all: several, such as 0,1")
         step.add_argument("--dry-run", action="store_true", help="say what would run and how long; run nothing")
+        step.add_argument("--seeds", type=int, default=0, metavar="N", help="soundness: seeds of each stressed build")
         step.add_argument("--cuda", default="", metavar="13.0,…", help="CUDA minors that `registers` compares")
         step.add_argument(
             "--show-race", action="store_true", help="table2: also run the unions that the engine refuses"

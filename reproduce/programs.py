@@ -50,7 +50,14 @@ class Program:
 
 
 def build(
-    context: Context, kernel: str, *, sala: bool, key: str, nvcc: Path | None = None, defines: Sequence[str] = ()
+    context: Context,
+    kernel: str,
+    *,
+    sala: bool,
+    key: str,
+    nvcc: Path | None = None,
+    defines: Sequence[str] = (),
+    options: Sequence[str] = (),
 ) -> Program:
     """The program of ``kernel``; compiled only if the generated source or the nvcc is another than last time.
 
@@ -58,10 +65,11 @@ def build(
     """
     tag = [kernel, "sala" if sala else "base", _tag(context.choreo)]
     tag += [hashlib.sha256(f"{nvcc} {defines}".encode()).hexdigest()[:8]] if nvcc or defines else []
+    tag += ["_".join(options).replace("--", "").replace(",", "_")] if options else []
     script = context.build / "programs" / f"{'.'.join(tag)}.sh"
     script.parent.mkdir(parents=True, exist_ok=True)
     with lock(script.with_suffix(".lock"), script.name, wait=True):
-        return _build(context, kernel, sala, key, nvcc, defines, script)
+        return _build(context, kernel, sala, key, nvcc, defines, options, script)
 
 
 def _tag(choreo: Choreo) -> str:
@@ -69,10 +77,22 @@ def _tag(choreo: Choreo) -> str:
 
 
 def _build(
-    context: Context, kernel: str, sala: bool, key: str, nvcc: Path | None, defines: Sequence[str], script: Path
+    context: Context,
+    kernel: str,
+    sala: bool,
+    key: str,
+    nvcc: Path | None,
+    defines: Sequence[str],
+    options: Sequence[str],
+    script: Path,
 ) -> Program:
     found = context.choreo.allocate(
-        kernels.source(kernel), sala=sala, out=script, defines=defines, log=context.log(f"{key}.choreo")
+        kernels.source(kernel),
+        sala=sala,
+        out=script,
+        defines=defines,
+        options=options,
+        log=context.log(f"{key}.choreo"),
     )
     if found.out_of_bound:
         raise OutOfBoundError(found.message)

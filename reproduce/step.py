@@ -34,6 +34,7 @@ class Options:
     fresh: bool = False
     cuda: tuple[str, ...] = ()
     show_race: bool = False
+    seeds: int = 0  # of stress; 0: as many as it has by itself
 
 
 @dataclass

@@ -1,4 +1,5 @@
-"""Evidence of soundness: the engine's answers against a simulator. No figure of the paper; needs no GPU."""
+"""Evidence of soundness: the engine's answers against a simulator, which needs no GPU (``--only simulator``), and the
+compiled kernels under stress, which do (``--only stress``). No figure of the paper."""
 
 from __future__ import annotations
 
@@ -12,11 +13,13 @@ from typing import Any
 from reproduce import ROOT, process
 from reproduce.results import Record, not_measured
 from reproduce.step import Context, FailedError, Measurement, NoRunError, Step
+from reproduce.steps import stress
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Scalar, Table
 
 PROGRAMS = 2000
 LIMIT_S = 1800.0
 _MISSING = not_measured("not run yet")
+_GROUPS = ("simulator", "stress")
 _CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race")
 _FATES = ("arrivals", "deadlock", "overrun", "race", "refused", "equivalent", "open", "survived")
 
@@ -27,7 +30,21 @@ def _subjects() -> list[str]:
     return [name for name, _ in subjects()]
 
 
+def _groups(context: Context) -> tuple[str, ...]:
+    only = context.options.only or _GROUPS
+    for name in only:
+        if name not in _GROUPS:
+            raise ValueError(f"soundness has no part `{name}`: it has {', '.join(_GROUPS)}")
+    return only
+
+
 def measurements(context: Context) -> list[Measurement]:
+    groups = _groups(context)
+    found = _simulator() if "simulator" in groups else []
+    return found + stress.measurements(context.options.seeds or stress.SEEDS) if "stress" in groups else found
+
+
+def _simulator() -> list[Measurement]:
     found = [
         Measurement("programs", _programs, seconds=90.0),
         Measurement("rules", _rules, seconds=60.0, parallel=True),
@@ -87,8 +104,14 @@ def _bytes(context: Context, *, name: str) -> dict[str, Scalar]:
 
 
 def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]:
-    names = _subjects()
-    return (_summary(records, names), _mutant_table(records, names), _rule_table(records), _byte_table(records, names))
+    found: tuple[Table, ...] = ()
+    if "simulator" in _groups(context):
+        names = _subjects()
+        found += (_summary(records, names), _mutant_table(records, names))
+        found += (_rule_table(records), _byte_table(records, names))
+    return (
+        found + stress.tables(records, context.options.seeds or stress.SEEDS) if "stress" in _groups(context) else found
+    )
 
 
 def _summary(records: Mapping[str, Record], names: list[str]) -> Table:
@@ -183,9 +206,10 @@ def _byte_table(records: Mapping[str, Record], names: list[str]) -> Table:
 
 STEP = Step(
     name="soundness",
-    title="Evidence of soundness: answers against a simulator, mutants, other rules",
-    minutes=8.0,
+    title="Evidence of soundness: answers against a simulator, mutants, other rules, stress on the GPU",
+    minutes=12.0,
     claims=(),
     measurements=measurements,
     tables=tables,
+    optional=stress.NEEDS,
 )
