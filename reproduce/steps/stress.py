@@ -20,7 +20,7 @@ from reproduce.tables import DIFFERS, EQUAL, MEASURED, Cell, Column, Row, Scalar
 
 SEEDS = 100
 NEEDS = frozenset({Need.NVCC, Need.GPU})
-LIMIT_S = 60.0  # of all seeds of one build; they take a few seconds unless one hangs
+LIMIT_S = 40.0  # of all seeds of one build; they take a few seconds unless one hangs
 _RESULT = re.compile(
     r"^stress: (\d+) seeds, (\d+) differ, plain (equal|differs), ([\d.]+) ms undisturbed, ([\d.]+) ms slowest", re.M
 )
@@ -39,17 +39,24 @@ _ARGUMENTS: Mapping[str, list[str]] = {
     "matmul_f16_dyn_sm90_warpspec_1p2c": workloads.gemm_shape(2000, 2008, 1016),
     "matmul_f16_dyn_sm90_warpspec_1p3c": workloads.gemm_shape(2000, 2008, 1016),
     "matmul_f16_dyn_sm90_warpspec_1p3c_nobarrier": workloads.gemm_shape(2000, 2008, 1016),
+    "stress_persistent": workloads.gemm_shape(4000, 2008, 1016),
 }
 _WITHOUT_BASE = ("fa_3s",)  # does not fit a block without overlap
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """A build that is wrong on purpose: ``options`` of the compiler, and in words what they do."""
+    """A build that is wrong on purpose: ``options`` of the compiler, and in words what they do. With ``define`` the
+    program itself lacks what makes the overlap right."""
 
     kernel: str
     options: tuple[str, ...]
     what: str
+    define: str = ""
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        return (self.define,) if self.define else ()
 
     def key(self, seeds: int) -> str:
         return f"wrong.{seeds}.{self.kernel}.{'.'.join(self.options).replace('--unsound-', '').replace(',', '-')}"
@@ -80,8 +87,14 @@ WRONG = (
     _overlap("matmul_f16_dyn_sm90_warpspec_1p2c", "lhs_s", "rhs_s", _RINGS),
     _overlap("matmul_f16_dyn_sm90_warpspec_1p3c", "lhs_s", "rhs_s", _RINGS),
     _overlap("matmul_f16_dyn_sm90_warpspec_1p3c_nobarrier", "out_s", "rhs_s", _EPILOGUE),
+    Wrong(
+        "stress_persistent",
+        ("--unsound-overlap", "out_s,lhs_s"),
+        "out_s on lhs_s without an event: the next tile lands while the result is read",
+        "NO_EVENT",
+    ),
     _no_wait("matmul_f16_dyn_sm90_warpspec_1p2c", "full", "operands are read before they have landed"),
-    _no_wait("fa_tuned_1p2c", "q_full", "queries are read before they have landed"),
+    _no_wait("fa_tuned_1p2c", "v_full", "values are read before they have landed"),
 )
 
 
@@ -93,8 +106,8 @@ def measurements(seeds: int = SEEDS) -> list[Measurement]:
     """The builds beside each other, then one run after another."""
     found: list[Measurement] = []
 
-    def build(kernel: str, mode: str, options: tuple[str, ...]) -> None:
-        run = partial(_build, kernel=kernel, mode=mode, options=options)
+    def build(kernel: str, mode: str, options: tuple[str, ...], defines: tuple[str, ...] = ()) -> None:
+        run = partial(_build, kernel=kernel, mode=mode, options=options, defines=defines)
         name = ".".join(("build", kernel, mode, *options)).replace("--", "").replace(",", "-")
         found.append(Measurement(name, run, needs=NEEDS, seconds=12.0, parallel=True))
 
@@ -103,7 +116,7 @@ def measurements(seeds: int = SEEDS) -> list[Measurement]:
         for mode in _modes(kernel):
             build(kernel, mode, ("--stress",))
     for wrong in WRONG:
-        build(wrong.kernel, "sala", ("--stress", *wrong.options))
+        build(wrong.kernel, "sala", ("--stress", *wrong.options), wrong.defines)
     for kernel in _ARGUMENTS:
         for mode in _modes(kernel):
             run = partial(_stress, kernel=kernel, mode=mode, seeds=seeds)
@@ -119,11 +132,13 @@ def _key(kernel: str, mode: str, seeds: int) -> str:
     return f"stress.{seeds}.{kernel}.{mode}"
 
 
-def _build(context: Context, *, kernel: str, mode: str, options: tuple[str, ...]) -> dict[str, Scalar]:
+def _build(
+    context: Context, *, kernel: str, mode: str, options: tuple[str, ...], defines: tuple[str, ...]
+) -> dict[str, Scalar]:
     if options:
         _needs_own_compiler(context)
     key = f"build.{kernel}.{mode}{''.join(options)}"
-    built = programs.build(context, kernel, sala=mode == "sala", key=key, options=options)
+    built = programs.build(context, kernel, sala=mode == "sala", key=key, options=options, defines=defines)
     return {"registers": built.registers, "spills": built.spills, "compile_s": built.compile_s}
 
 
@@ -133,21 +148,29 @@ def _needs_own_compiler(context: Context) -> None:
 
 
 def _run(
-    context: Context, kernel: str, mode: str, options: tuple[str, ...], seeds: int, key: str
+    context: Context,
+    kernel: str,
+    mode: str,
+    seeds: int,
+    key: str,
+    options: tuple[str, ...] = (),
+    defines: tuple[str, ...] = (),
 ) -> dict[str, Scalar] | None:
-    """All seeds on one build, compared with the plain build; None if it hangs, FailedError if it does not come through."""
+    """All seeds on one build, compared with the plain build; None if it hangs. Raises FailedError if it ends early."""
     _needs_own_compiler(context)
     plain = program(context, kernel, _modes(kernel)[0], key)
-    settings = {"CHOREO_DISABLE_TIMING": "1", "CHOREO_SKIP_VERIFY": "1"}
-    arguments = _ARGUMENTS[kernel]
+    arguments, settings = _ARGUMENTS[kernel], {"CHOREO_DISABLE_TIMING": "1"}
+    # The reference checks its own output, too; the others are compared with it.
     expected = programs.run(context, plain, arguments, timeout_s=LIMIT_S, key=f"{key}.plain", **settings)["checksum"]
-    built = programs.build(context, kernel, sala=mode == "sala", key=key, options=("--stress", *options))
+    stress = ("--stress", *options)
+    built = programs.build(context, kernel, sala=mode == "sala", key=key, options=stress, defines=defines)
     finished = context.run(
         [built.executable, *arguments],
         timeout_s=LIMIT_S,
         log=key,
         CHOREO_STRESS_SEEDS=str(seeds),
         CHOREO_STRESS_EXPECTED=str(expected),
+        CHOREO_SKIP_VERIFY="1",
         **settings,
     )
     if finished.timed_out:
@@ -165,7 +188,7 @@ def _run(
 
 
 def _stress(context: Context, *, kernel: str, mode: str, seeds: int) -> dict[str, Scalar]:
-    values = _run(context, kernel, mode, (), seeds, _key(kernel, mode, seeds))
+    values = _run(context, kernel, mode, seeds, _key(kernel, mode, seeds))
     if values is None:
         raise NoRunError(f"no end after {LIMIT_S:.0f} s (ended)")
     if values["plain"] == "differs":
@@ -176,7 +199,7 @@ def _stress(context: Context, *, kernel: str, mode: str, seeds: int) -> dict[str
 def _caught(context: Context, *, wrong: Wrong, seeds: int) -> dict[str, Scalar]:
     """What a wrong build does; a hang or a fault of the GPU shows the mistake as well as another output does."""
     try:
-        values = _run(context, wrong.kernel, "sala", wrong.options, seeds, wrong.key(seeds))
+        values = _run(context, wrong.kernel, "sala", seeds, wrong.key(seeds), wrong.options, wrong.defines)
     except FailedError as error:
         if "CUDA:" not in str(error):
             raise
