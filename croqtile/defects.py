@@ -21,7 +21,7 @@ def describe_defects(
     A defect is an error, unless the analysis could not follow the whole program: then it may be imagined, and is a
     warning. ``calls``: the functions that the program calls, by place; what they do to their arguments is not known.
     """
-    defects = (*report.deadlocks, *report.overruns, *report.races, *report.arrivals)
+    defects = (*report.deadlocks, *report.overruns, *report.races, *report.unawaited, *report.arrivals)
     return tuple(_describe(defect, spans, program, calls) for defect in defects)
 
 
@@ -48,10 +48,17 @@ def _describe(
         return diag.EventOverrun(first or second, notes=notes, why=_why(defect))
     if defect.kind == "race":
         return diag.SharedMemoryRace(first or second, notes=notes, why=_why(defect))
+    if defect.kind == "unawaited":
+        return diag.CopyUnawaited(first or second, notes=notes, why=_why(defect))
     return diag.ArrivalMismatch(first or second, notes=notes, why=_why(defect))
 
 
-_KINDS = {"deadlock": "deadlock", "overrun": "event overrun", "race": "race in shared memory"}
+_KINDS = {
+    "deadlock": "deadlock",
+    "overrun": "event overrun",
+    "race": "race in shared memory",
+    "unawaited": "copy without a wait",
+}
 
 
 def _why(defect: Defect) -> str:
@@ -59,6 +66,9 @@ def _why(defect: Defect) -> str:
     suffix = f" (with {when})" if when else ""
     if defect.kind == "race" and defect.first is not None and defect.second is not None:
         return f"nothing orders {_brief(defect.first)} and {_brief(defect.second)}{suffix}"
+    if defect.kind == "unawaited" and defect.first is not None:
+        missing = f"for the setting of '{defect.event}' that it completes" if defect.event else "for it"
+        return f"the CTA can end while {_brief(defect.first)} is under way: nothing waits {missing}{suffix}"
     return re.sub(r" \([^()]*:\d+:\d+\)", "", defect.why) + suffix
 
 

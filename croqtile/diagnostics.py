@@ -401,6 +401,11 @@ class SharedMemoryRace(Diagnostic):
     why: str
 
 
+class CopyUnawaited(Diagnostic):
+    template = "copy left behind: {why}; wait for it in some role, or do not issue it"
+    why: str
+
+
 class ArrivalMismatch(Diagnostic):
     template = "{why}; the event orders nothing"
     severity = "warning"

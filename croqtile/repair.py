@@ -48,6 +48,7 @@ def _confirmed(program: model.Program, before: Report, verdict: Verdict) -> bool
             (after.overruns, before.overruns),
             (after.races, before.races),
             (after.arrivals, before.arrivals),
+            (after.unawaited, before.unawaited),
         )
     )
     lost = any(old.overlap and not after.verdict(old.a, old.b).overlap for old in before.verdicts)

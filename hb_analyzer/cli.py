@@ -183,6 +183,7 @@ def comparison(analyses: Sequence[PatternAnalysis]) -> str:
             "overrun": len(report.overruns),
             "race": len(report.races),
             "arrival count": len(report.arrivals),
+            "missing wait": len(report.unawaited),
         }
         found = ", ".join(f"{count} {kind}{'s' * (count > 1)}" for kind, count in counts.items() if count)
         unmet = unmet_expectations(analysis)

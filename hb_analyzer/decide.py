@@ -12,6 +12,7 @@ What is decided, and by what:
   for the setting that it is meant for;
 * both conditions of sharing, and races inside each buffer, are tested on every pair of access instances
   (``conditions.py``);
+* copies that nobody waits for are looked for (``unawaited.py``); they bear on no pair, as they end after everything;
 * a program of one loop is also decided for all trip counts at once (``single_loop.py``, ``distance*.py``): there a yes
   needs both answers. Nested loops rest on the choice of trip counts alone;
 * a program that deadlocks at some trip count is refused as a whole: what it would have done is not known.
@@ -57,6 +58,7 @@ class Decision:
     deadlocks: list[Defect] = field(default_factory=list)
     overruns: list[Defect] = field(default_factory=list)
     arrivals: list[Defect] = field(default_factory=list)
+    unawaited: dict[str, Defect] = field(default_factory=dict)  # by buffer
     silent: set[str] = field(default_factory=set)  # events that order nothing
     notes: list[str] = field(default_factory=list)
     evidence: dict[Pair, tuple[Finding, Unrolling]] = field(default_factory=dict)
@@ -80,6 +82,7 @@ def analyse(program: Program) -> Report:
         overruns=tuple(decision.overruns),
         races=tuple(decision.races.values()),
         arrivals=tuple(decision.arrivals),
+        unawaited=tuple(decision.unawaited.values()),
         assumptions=program.assumptions,
         notes=tuple(decision.notes),
     )
@@ -179,6 +182,7 @@ def _decide_open(decision: Decision, domain: Domain, pairs: set[Pair]) -> None:
         decision.overruns += broken.values()
     decision.deadlocks = list(smallest(found.deadlocks))
     decision.overruns = list(smallest([*decision.overruns, *found.overruns]))
+    decision.unawaited = found.unawaited
     for finding, run in found.findings:
         if finding.pair[0] == finding.pair[1]:
             decision.races[finding.pair] = race_of(finding, run)
@@ -212,6 +216,11 @@ def _refuse_by_distance(decision: Decision, distances: DistanceDecision) -> None
             verdict_kind = "clobber" if kind == "clobber" else "conflict"
             why = f"{what}: {verdict_kind} at some trip count beyond those unrolled"
             decision.refused[pair] = Verdict(*pair, False, verdict_kind, why)
+    for name, copy in distances.unawaited.items():
+        if name not in decision.unawaited:
+            why = f"{describe_access(copy.op)} may be under way when the CTA ends"
+            why += " at some trip count beyond those unrolled"
+            decision.unawaited[name] = Defect("unawaited", why, buffer=name, event=copy.op.event)
     for name, (first, second) in distances.races.items():
         if (name, name) not in decision.races:
             why = f"race in {name}: {describe_access(first.op)} and {describe_access(second.op)} are not ordered"

@@ -57,6 +57,8 @@ class _Builder:
                         raise OutOfClassError(f"barrier {op.name} is used with different members")
                 elif not isinstance(op, Commit):
                     self.node[placed] = self.graph.add()
+                if isinstance(op, Wait):
+                    self.graph.waits.append(self.node[placed])
                 if isinstance(op, Access):
                     access = LoopAccess(placed, op, self.node[placed])
                     access.end = access.begin if op.ends == "here" else None

@@ -23,6 +23,7 @@ from hb_analyzer.distance_graph import INFINITE, DistanceGraph, LoopAccess
 from hb_analyzer.model import Program
 from hb_analyzer.regions import Atoms, Footprint
 from hb_analyzer.single_loop import LOOP, POST, PRE, OutOfClassError, common_trip
+from hb_analyzer.unawaited import is_copy
 
 
 @dataclass
@@ -33,6 +34,7 @@ class DistanceDecision:
     races: dict[str, tuple[LoopAccess, LoopAccess]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)  # events whose arrivals can be counted for the wrong setting
     lapped: set[str] = field(default_factory=set)  # events a setting of which can lap a waiter
+    unawaited: dict[str, LoopAccess] = field(default_factory=dict)  # by buffer: a copy under way when the CTA ends
     deadlock: bool = False
 
 
@@ -45,7 +47,7 @@ def decide_by_distance(
     if graph.has_zero_cycle():
         return DistanceDecision(deadlock=True)
     slots = {buffer.name: buffer.slots for buffer in program.buffers}
-    return _Conditions(graph, atoms, slots, max(1, least_trips)).decide()
+    return _Conditions(graph, atoms, slots, max(1, least_trips)).decide(silent)
 
 
 class _Conditions:
@@ -63,8 +65,9 @@ class _Conditions:
         for access in graph.accesses:
             self.by_buffer[access.op.buffer].append(access)
 
-    def decide(self) -> DistanceDecision:
+    def decide(self, silent: Collection[str]) -> DistanceDecision:
         self._overruns()
+        self._unawaited(silent)
         for a, b in combinations(sorted(self.by_buffer), 2):
             found = self._conflict(a, b) or self._clobber(a, b) or self._clobber(b, a)
             if found:
@@ -211,6 +214,19 @@ class _Conditions:
             for wait, distance in ring.waits:
                 if self._distance(wait, ring.node) > ring.slots - distance:
                     self.result.lapped.add(ring.event)
+
+    # ----------------------------------------------------------------------------------------------------------
+    # Copies under way when the CTA ends
+
+    def _unawaited(self, silent: Collection[str]) -> None:
+        """Somebody must see a copy of the last iteration in that iteration or after the loop, and one before the loop
+        by the last iteration that is certain to come."""
+        for access in self.graph.accesses:
+            if not is_copy(access.op) or access.op.event in silent or access.op.ends == "here":
+                continue
+            latest = self.least_trips - 1 if access.placed.segment == PRE else 0
+            if all(self._distance(access.end, wait) > latest for wait in self.graph.waits):
+                self.result.unawaited.setdefault(access.op.buffer, access)
 
 
 def _unfenced(access: LoopAccess) -> bool:

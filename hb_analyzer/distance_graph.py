@@ -58,6 +58,7 @@ class DistanceGraph:
     edges: list[list[Edge]] = field(default_factory=list)
     accesses: list[LoopAccess] = field(default_factory=list)
     rings: list[RingSetting] = field(default_factory=list)
+    waits: list[int] = field(default_factory=list)  # nodes at which somebody has seen a setting
 
     def add(self) -> int:
         self.edges.append([])

@@ -1,8 +1,9 @@
 """Compare a report with what the author of a pattern file expects of it (its ``expect`` object).
 
 Keys, all optional: ``smem_baseline`` and ``smem_optimized`` (bytes); ``overlaps`` (exactly the pairs that may
-overlap); ``kinds`` (``[a, b, kind]`` of refused pairs); ``races``, ``overruns``, ``arrivals`` (names of the buffers or
-events concerned; none where absent); ``deadlock`` (default false); ``no_acyclic`` (the same for the ablation).
+overlap); ``kinds`` (``[a, b, kind]`` of refused pairs); ``races``, ``overruns``, ``arrivals``, ``unawaited`` (names of
+the buffers or events concerned; none where absent); ``deadlock`` (default false); ``no_acyclic`` (the same for the
+ablation).
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from .json_reader import Node
 if TYPE_CHECKING:
     from .pattern_report import PatternAnalysis
 
-_KEYS = ("smem_baseline", "smem_optimized", "overlaps", "kinds", "races", "overruns", "arrivals", "deadlock")
+_KEYS = (
+    "smem_baseline",
+    "smem_optimized",
+    "overlaps",
+    "kinds",
+    "races",
+    "overruns",
+    "arrivals",
+    "unawaited",
+    "deadlock",
+)
 
 
 def read_expectations(node: Node) -> dict[str, Any]:
@@ -28,7 +39,7 @@ def read_expectations(node: Node) -> dict[str, Any]:
             for entry in member.elements():
                 if len([part.string() for part in entry.elements()]) != length:
                     raise entry.error(f"expected a list of {length} strings")
-        elif key in ("races", "overruns", "arrivals"):
+        elif key in ("races", "overruns", "arrivals", "unawaited"):
             for part in member.elements():
                 part.string()
         elif key == "deadlock":
@@ -48,7 +59,7 @@ def unmet_expectations(analysis: PatternAnalysis) -> list[str] | None:
     if not isinstance(expect, Mapping):
         return None
     found = _facts(analysis)
-    wanted = {"races": [], "overruns": [], "arrivals": [], "deadlock": False, **expect}
+    wanted = {"races": [], "overruns": [], "arrivals": [], "unawaited": [], "deadlock": False, **expect}
     wanted.pop("no_acyclic", None)
     if analysis.ablation:
         found = {key: value for key, value in found.items() if key in expect}
@@ -78,6 +89,7 @@ def _facts(analysis: PatternAnalysis) -> dict[str, Any]:
         "races": sorted({defect.buffer or "?" for defect in report.races}),
         "overruns": sorted({defect.event or "?" for defect in report.overruns}),
         "arrivals": sorted({defect.event or "?" for defect in report.arrivals}),
+        "unawaited": sorted({defect.buffer or "?" for defect in report.unawaited}),
         "deadlock": bool(report.deadlocks),
     }
 

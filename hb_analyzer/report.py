@@ -52,9 +52,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Defect:
-    """A deadlock, an event overrun, a race inside one buffer, or an arrival count that cannot be right."""
+    """A deadlock, an event overrun, a race inside one buffer, an arrival count that cannot be right, or a bulk copy
+    that may still be under way when the CTA ends."""
 
-    kind: str  # "deadlock" | "overrun" | "race" | "arrivals"
+    kind: str  # "deadlock" | "overrun" | "race" | "arrivals" | "unawaited"
     why: str
     first: Site | None = None
     second: Site | None = None
@@ -86,6 +87,7 @@ class Report:
     overruns: tuple[Defect, ...] = ()
     races: tuple[Defect, ...] = ()
     arrivals: tuple[Defect, ...] = ()
+    unawaited: tuple[Defect, ...] = ()
     assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
@@ -124,6 +126,7 @@ class Report:
             "overruns": [d.why for d in self.overruns],
             "races": [d.why for d in self.races],
             "arrivals": [d.why for d in self.arrivals],
+            "unawaited": [d.why for d in self.unawaited],
             "assumptions": list(self.assumptions),
             "placement": {
                 name: {"offset": offset, "size": self.placement.sizes[name]}

@@ -13,6 +13,7 @@ from hb_analyzer.graph import Ordering, topological_order
 from hb_analyzer.regions import Atoms
 from hb_analyzer.report import Defect
 from hb_analyzer.trips import Domain
+from hb_analyzer.unawaited import Tiles, unawaited
 from hb_analyzer.unroll import Unroller
 from hb_analyzer.unrolling import TooLargeError, Unrolling
 
@@ -28,22 +29,26 @@ class Sweep:
         self.deadlocks: list[Defect] = []
         self.overruns: list[Defect] = []
         self.broken: dict[str, Defect] = {}  # events whose arrivals overrun
+        self.unawaited: dict[str, Defect] = {}  # by buffer
 
     def found(self) -> set[object]:
         """Pairs with findings and causes of defects, to compare two sweeps."""
-        defects = [*self.deadlocks, *self.overruns, *self.broken.values()]
+        defects = [*self.deadlocks, *self.overruns, *self.broken.values(), *self.unawaited.values()]
         return {finding.pair for finding, _ in self.findings} | {cause(defect) for defect in defects}
 
-    def visit(self, run: Unrolling, crossing: bool = True) -> bool:
-        """Links and tests one unrolling. False iff ``crossing`` is not allowed and an edge leads to an earlier tile."""
+    def visit(self, run: Unrolling, tiles: Tiles | None = None) -> bool:
+        """Links and tests one unrolling. False iff it is to stand for fewer ``tiles``, too, and an edge leads to an
+        earlier tile."""
         parameters = run.parameters()
         run.link(self.silent)
         order = topological_order(run.preds)
         if run.stuck or len(order) < len(run.preds):
             self.deadlocks += deadlocks(run, parameters)
             return True
-        if not crossing and run.crosses_tiles():
+        if tiles is not None and run.crosses_tiles():
             return False
+        for defect in unawaited(run, self.silent, tiles):
+            self.unawaited.setdefault(defect.buffer or "", defect)
         ordering = Ordering(run, order)
         for overrun in overruns(run, ordering, parameters):
             if overrun.breaks_order:
@@ -72,7 +77,8 @@ def sweep(
     arrivals = census.defects(domain.program)
     silent = {*silent, *arrivals}
     found = Sweep(atoms, silent, targets)
-    complete = all(found.visit(run, crossing=domain.prefix is None) for run in runs)
+    tiles = Tiles(domain.prefix, domain.ranges[domain.prefix][0]) if domain.prefix is not None else None
+    complete = all(found.visit(run, tiles) for run in runs)
     if domain.prefix is None or (complete and not found.found()):
         return found, arrivals
     # Smaller values of the prefix parameter too: for the smallest witnesses, or because the shortcut fails here.

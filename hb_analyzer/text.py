@@ -40,6 +40,7 @@ def _defect_kinds(report: Report) -> list[tuple[str, tuple[Defect, ...]]]:
         ("Event overruns", report.overruns),
         ("Races inside one buffer", report.races),
         ("Arrival counts", report.arrivals),
+        ("Copies that nobody waits for", report.unawaited),
     ]
 
 

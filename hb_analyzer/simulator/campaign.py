@@ -26,7 +26,7 @@ from hb_analyzer.simulator.trial import Trial, decided, trial
 from hb_analyzer.simulator.witness import Sampler, execution_text, minimise, search
 from hb_analyzer.table import table
 
-CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race")
+CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race", "unawaited")
 _BLOCK = 50  # programs that a worker does in one go
 
 
@@ -50,6 +50,7 @@ class Tally:
         self.counts[family, "overruns"] += bool(report.overruns)
         self.counts[family, "races"] += bool(report.races)
         self.counts[family, "arrivals"] += bool(report.arrivals)
+        self.counts[family, "unawaited"] += bool(report.unawaited)
         self.counts[family, "undecided"] += not decided(report)
         for _, why in result.unwitnessed:
             self.unwitnessed[why] += 1
@@ -117,7 +118,7 @@ def _work(block: tuple[tuple[int, ...], int, int]) -> Tally:
 def tally_text(tally: Tally) -> str:
     """The counts as tables."""
     columns = ("programs", "executions", "transitions", "yes", "no", "witnessed")
-    defects = ("deadlocks", "overruns", "races", "arrivals", "undecided")
+    defects = ("deadlocks", "overruns", "races", "arrivals", "unawaited", "undecided")
     header = ("family", *columns, *defects)
     rows = [(family, *(str(tally.counts[family, c]) for c in (*columns, *defects))) for family in FAMILIES]
     rows.append(("all", *(str(tally.total(c)) for c in (*columns, *defects))))

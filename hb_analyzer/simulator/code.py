@@ -63,6 +63,7 @@ class Instruction:
     elected: bool = False  # executed by one warp for all
     closed: bool = True  # of a copy: its role triggers the event, so that its bytes are meant for a certain setting
     identity: int = 0  # unique in the code
+    copy: bool = False  # a bulk copy that goes on after its issue
     # Filled in for a layout: bit sets over places.
     buffer: int = 0
     write: bool = False
@@ -224,6 +225,7 @@ class _Reader:
         if not one_for_all or self.warp == 0:
             kind = BEGIN_END if op.ends == "here" else ISSUE
             instruction = Instruction(kind, op, self.thread, 0, iteration, slot, elected=one_for_all)
+            instruction.copy = op.ends == "event" or (op.ends == "never" and op.proxy == "async")
             if op.ends == "event":
                 event_slot = self._slot(f"event {op.event}", evaluate(op.event_slot, self.env))
                 instruction.key = (str(op.event), event_slot)

@@ -57,7 +57,7 @@ class Simulation:
             head = f"{self.name}: {self.executions} executions, {self.transitions} transitions"
         lines = [head]
         if not self.found:
-            lines.append("nothing observed: no conflict, clobber, race, overrun or deadlock")
+            lines.append("nothing observed: no conflict, clobber, race, overrun, deadlock or unawaited copy")
         for execution, seed in self.found.values():
             again = "" if self.exhaustive else f"again: --seed {seed} --schedules 1\n"
             lines.append(f"\n{execution_text(execution)}{again}".rstrip())

@@ -7,7 +7,8 @@ visited again only with transitions that slept before. Programs are finite and n
 execution is a reordering of one that is explored, with every pair of accesses that meet in it.
 
 Two transitions commute unless both touch a common place or mbarrier, one changing it. An access touches its places from
-its begin on; a write changes, besides its own, the places that it lies over.
+its begin on; a write changes, besides its own, the places that it lies over. Whether a copy lands before the CTA ends
+counts, too: the last instruction of every thread changes a bit that copies read.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class _Explorer:
         self.code, self.limit, self.until = code, limit, until
         self.root = Machine(code, layout)
         self.bit = {key: 1 << (len(layout.places) + i) for i, key in enumerate(code.keys)}
+        self.over = 1 << (len(layout.places) + len(code.keys))  # has the CTA ended?
         self.footprints = [self._footprint(instruction) for instruction in code.instructions]
         self.futures = [self._suffixes(number) for number in range(len(code.threads))]
         self.barriers = [self._barriers(number) for number in range(len(code.threads))]
@@ -75,6 +77,9 @@ class _Explorer:
             reads, changes = self._memory(instruction)
             if instruction.key[0]:
                 changes |= self.bit[instruction.key]
+                reads |= self.over
+        if instruction.position == len(self.code.threads[instruction.thread].code) - 1:
+            changes |= self.over
         return reads, changes
 
     @staticmethod

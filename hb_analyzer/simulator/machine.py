@@ -7,7 +7,8 @@ longer it is under way, the more can meet it); what nobody awaits never ends.
 
 What memory holds is kept per place of the layout: whether it was written, and which other buffers have written to its
 bytes since. A read that finds such a place would have seen its own value with separate placement, and does not: a
-*clobber*. Two accesses under way at once to common bytes, one a write, are a *conflict* (between buffers) or a *race*
+*clobber*. A bulk copy that is under way when the last thread ends is *unawaited*: its memory belongs to another CTA
+then. Two accesses under way at once to common bytes, one a write, are a *conflict* (between buffers) or a *race*
 (within one). A generic write without a proxy fence is under way for ever as far as the asynchronous proxy is concerned.
 """
 
@@ -25,7 +26,7 @@ Subject = tuple[str, ...]  # buffers (sorted), an event, or the roles that are s
 
 @dataclass(frozen=True)
 class Finding:
-    """``kind``: conflict, clobber, race, overrun or deadlock. ``step``: transitions before it showed.
+    """``kind``: conflict, clobber, race, overrun, deadlock or unawaited. ``step``: transitions before it showed.
 
     ``first`` and ``second``: the accesses (or arrivals) concerned, where there are such."""
 
@@ -166,6 +167,14 @@ class Machine:
                 self._end(access)
         self.at[process] += 1
         self.half[process] = False
+        if self.at[process] == self.lengths[process] and self.at == self.lengths:
+            self._exit()
+
+    def _exit(self) -> None:
+        """The CTA has ended. What happens to copies under way is not defined."""
+        for access in self.flying.values():
+            if access.copy:
+                self._find("unawaited", (self.names[access.buffer],), access, None, "the CTA has ended")
 
     def finish(self) -> None:
         """To be called when nothing is enabled: who is stuck?"""

@@ -6,7 +6,8 @@ line, there is a mutant for each of them and one with all of them.
 
 The *fate* of a mutant is the first of these that holds:
 
-* reported: the engine reports a defect that the original does not have (arrivals, deadlock, overrun, race);
+* reported: the engine reports a defect that the original does not have (arrivals, deadlock, overrun, race,
+  unawaited copy);
 * refused: some pair that could overlap in the original no longer may, or the program is not decided any more;
 * equivalent: the engine sees nothing, and neither does an exhaustive simulation of the mutant in its own placement;
 * survived: the engine sees nothing, and an execution shows a conflict, a clobber, a race, an overrun or a deadlock;
@@ -45,7 +46,7 @@ from hb_analyzer.simulator.witness import Sampler, describe
 Path = tuple[int, ...]  # role, then positions; in an If, 0 or 1 chooses the branch
 Edit = Callable[[Statement], "tuple[Statement, ...]"]
 
-REPORTED = ("arrivals", "deadlock", "overrun", "race")
+REPORTED = ("arrivals", "deadlock", "overrun", "race", "unawaited")
 FATES = (*REPORTED, "refused", "equivalent", "open", "survived")
 _TRANSITIONS = 100_000  # explored for one mutant at one choice of trip counts
 _RANDOM = 150  # executions first, which find most of what there is to find
@@ -192,6 +193,7 @@ def _subjects(report: Report, kind: str) -> set[str]:
         "deadlock": report.deadlocks,
         "overrun": report.overruns,
         "race": report.races,
+        "unawaited": report.unawaited,
     }
     return {defect.buffer or defect.event or "" if kind != "deadlock" else "" for defect in found[kind]}
 

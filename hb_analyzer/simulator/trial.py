@@ -4,7 +4,7 @@ The claims that a trial tests, each a name in ``Trial.broken`` if it fails:
 
 * *overlap*: a pair that may overlap is not seen to conflict or to clobber, under any placement;
 * *placement*: with the report's placement nothing is seen at all, blocks are aligned and inside, refused pairs apart;
-* *deadlock*, *overrun*, *race*: what is seen of these was reported.
+* *deadlock*, *overrun*, *race*, *unawaited*: what is seen of these was reported.
 
 A program that the engine does not decide (it says so, and refuses every pair) has no claims but the first two. An event
 that cannot be right (arrival counts, overruns) is reported as such, and then orders nothing for the engine, while the
@@ -79,6 +79,9 @@ def broken_claims(report: Report, findings: Iterable[Finding]) -> list[tuple[str
         elif finding.kind == "race":
             if finding.subject[0] not in {race.buffer for race in report.races}:
                 broken.append(("race", finding.subject[0]))
+        elif finding.kind == "unawaited":
+            if finding.subject[0] not in {d.buffer for d in report.unawaited} and not unclear:
+                broken.append(("unawaited", finding.subject[0]))
         elif finding.kind == "overrun":
             if finding.subject[0] not in {d.event for d in (*report.overruns, *report.arrivals)} and not unclear:
                 broken.append(("overrun", finding.subject[0]))

@@ -164,3 +164,20 @@ def test_a_part_that_changes_may_be_another_one(tmp_path):
     analysis = analyse(tile.lowered(tmp_path, tile.edited(tile.GEMM, beside)))
     assert not analysis.errors
     assert "they may touch different parts of 'lhs_s'" in analysis.diagnostics[0].message
+
+
+def test_a_copy_that_nobody_waits_for_is_an_error_at_its_line():
+    tile, full = b.buffer("tile", (64, 64)), b.event("full")
+    first, second = (b.copy_in(b.view(SOURCE), b.view(tile), full) for _ in range(2))
+    wait, back = b.wait(full), b.event("back")
+    producer = b.role((0,), first, b.trigger(full), b.wait(back), second, b.trigger(full), thread=0)
+
+    def kernel(*more):
+        roles = b.roles(producer, b.role((1,), wait, b.trigger(back), *more))
+        return b.kernel(roles, buffers=(tile,), events=(full, back), tensors=(SOURCE,))
+
+    (error,) = analyse(kernel()).errors
+    assert isinstance(error, diag.CopyUnawaited)
+    assert error.span == second.span
+    assert "nothing waits for the setting of 'full' that it completes" in error.message
+    assert analyse(kernel(b.wait(full))).errors == ()

@@ -24,12 +24,16 @@ def test_hazard(path):
         assert any(isinstance(problem, diag.OperandReleased) for problem in problems)
         return
     assert report is not None
+    if expected == "left behind":
+        assert report.unawaited
+        assert [type(problem) for problem in problems] == [diag.CopyUnawaited] * len(report.unawaited)
+        return
     if expected == "race":
         assert report.races
         assert any(isinstance(problem, diag.SharedMemoryRace) for problem in problems)
         return
     assert problems == []
-    assert not (report.deadlocks or report.overruns or report.races or report.arrivals)
+    assert not (report.deadlocks or report.overruns or report.races or report.arrivals or report.unawaited)
     if expected == "accepted":
         return
     found = PAIR.fullmatch(expected)

@@ -68,6 +68,7 @@ def agree(program: Program) -> bool:
     if not decision.deadlock:
         assert refused(decision) == {finding.pair for finding, _ in found.findings}
         assert not decision.broken
+        assert decision.unawaited.keys() == found.unawaited.keys()
         assert decision.lapped <= {defect.event for defect in found.overruns}
     return True
 

@@ -54,7 +54,7 @@ def test_unmet(expect: dict[str, Any], line: str) -> None:
         (
             {"smem": 1},
             '"smem" is no expectation (known: smem_baseline, smem_optimized, overlaps, kinds, races, overruns, '
-            "arrivals, deadlock, no_acyclic)",
+            "arrivals, unawaited, deadlock, no_acyclic)",
         ),
         ({"overlaps": [["a"]]}, "overlaps[0]: expected a list of 2 strings"),
         ({"kinds": None}, "kinds: expected a list, got null"),

@@ -69,9 +69,9 @@ def test_a_value_is_replaced_byte_by_byte() -> None:
 
 def test_a_copy_is_under_way_until_its_event() -> None:
     copy = load("A", "e", Const(0))
-    assert seen(program((copy, Trigger("e"), B_W))) == {("conflict", "A", "B")}
+    assert seen(program((copy, Trigger("e"), B_W))) == {("conflict", "A", "B"), ("unawaited", "A")}
     assert seen(program((copy, Trigger("e"), Wait("e"), A_R, B_W))) == set()
-    assert seen(program((copy, Trigger("f"), Wait("f"), B_W))) == {("conflict", "A", "B")}
+    assert seen(program((copy, Trigger("f"), Wait("f"), B_W))) == {("conflict", "A", "B"), ("unawaited", "A")}
 
 
 def test_a_matrix_instruction_is_under_way_until_its_drain() -> None:
@@ -83,15 +83,25 @@ def test_a_matrix_instruction_is_under_way_until_its_drain() -> None:
 
 
 def test_what_nobody_awaits_never_ends() -> None:
-    assert seen(program((replace(A_R, ends="never", proxy="async"), B_W))) == {("conflict", "A", "B")}
+    copy_out = replace(A_R, ends="never", proxy="async")
+    assert seen(program((copy_out, B_W))) == {("conflict", "A", "B"), ("unawaited", "A")}
+
+
+def test_the_last_thread_may_end_before_a_copy_has_landed() -> None:
+    copy = load("A", "e", Const(0))
+    assert seen(program((copy, Trigger("e")), (A_W,)), nothing) == {("race", "A"), ("unawaited", "A")}
+    assert seen(program((copy, Trigger("e")), (B_W,)), nothing) == {("unawaited", "A")}
+    assert seen(program((copy, Trigger("e")), (Wait("e"),))) == set(), "one role's wait is enough"
+    again = program((copy, Trigger("e"), copy, Trigger("e")), (Wait("e"), Wait("e")))
+    assert ("unawaited", "A") not in seen(again, nothing)
 
 
 def test_a_write_without_fence_and_the_asynchronous_proxy() -> None:
-    write = replace(A_W, fenced=False)
+    write, awaited = replace(A_W, fenced=False), (Trigger("e"), Wait("e"))
     copy_out = Access("A", "r", proxy="async")
     assert seen(program((write, copy_out))) == {("race", "A")}
     assert seen(program((write, A_R))) == set()
-    assert seen(program((write, load("B", "e", Const(0)), Trigger("e")))) == {("conflict", "A", "B")}
+    assert seen(program((write, load("B", "e", Const(0)), *awaited))) == {("conflict", "A", "B")}
 
 
 def test_races_inside_a_buffer() -> None:
@@ -123,7 +133,7 @@ def test_a_copy_whose_bytes_the_phase_does_not_expect() -> None:
 
 def test_bytes_of_a_role_that_never_triggers_are_meant_for_no_phase() -> None:
     source = program((load("A", "e", Const(0)),), (Trigger("e"),))
-    assert seen(source) == set()
+    assert seen(source) == {("unawaited", "A")}
 
 
 def test_one_warp_ahead() -> None:
