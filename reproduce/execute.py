@@ -9,12 +9,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import Protocol
 
-from reproduce import process, provenance, results
+from reproduce import process, provenance, results, sampling
 from reproduce.lock import lock
 from reproduce.machine import Need
 from reproduce.results import Document, Record
 from reproduce.step import Context, FailedError, Measurement, NoRunError, NotMeasuredError, Step
-from reproduce.tables import MEASURED
+from reproduce.tables import MEASURED, Table
 
 
 class Progress(Protocol):
@@ -60,7 +60,7 @@ def _execute(step: Step, context: Context, progress: Progress) -> Document:
     def store(item: Measurement, record: Record) -> None:
         document.records[item.key] = record
         document.provenance["duration_s"] = round(time.monotonic() - started, 3)
-        document.tables = step.tables(document.records, context)
+        document.tables = _tables(step, document, context)
         results.save(document, context.results)
         progress.finished(item, record)
 
@@ -73,9 +73,13 @@ def _execute(step: Step, context: Context, progress: Progress) -> Document:
             runnable.append(item)
     _measure(runnable, context, store)
     document.complete = all(item.key in document.records for item in step.measurements(context))
-    document.tables = step.tables(document.records, context)
+    document.tables = _tables(step, document, context)
     results.save(document, context.results)
     return document
+
+
+def _tables(step: Step, document: Document, context: Context) -> tuple[Table, ...]:
+    return tuple(table.only_timed_slowed() for table in step.tables(document.records, context))
 
 
 def kept_records(
@@ -144,15 +148,13 @@ class _Store(Protocol):
 
 def _attempt(item: Measurement, context: Context) -> Record:
     """One measurement, with its ending turned into a record; only an interrupt (or a bug of ours) goes through."""
-    started, when = time.monotonic(), provenance.now()
-    try:
-        record = Record(MEASURED, item.run(context))
-    except NoRunError as error:
-        record = results.no_run(str(error))
-    except FailedError as error:
-        record = results.failed(str(error))
-    except NotMeasuredError as error:
-        record = results.not_measured(str(error))
+    started, when, state = time.monotonic(), provenance.now(), None
+    if item.timed and context.machine.gpu:
+        with sampling.watch(context.machine.gpu.index) as watched:
+            record = _outcome(item, context)
+        state = watched.summary
+    else:
+        record = _outcome(item, context)
     log = context.log(item.key)
     return Record(
         record.status,
@@ -161,4 +163,16 @@ def _attempt(item: Measurement, context: Context) -> Record:
         str(log.relative_to(context.results)) if log.exists() else None,
         round(time.monotonic() - started, 3),
         when,
+        state,
     )
+
+
+def _outcome(item: Measurement, context: Context) -> Record:
+    try:
+        return Record(MEASURED, item.run(context))
+    except NoRunError as error:
+        return results.no_run(str(error))
+    except FailedError as error:
+        return results.failed(str(error))
+    except NotMeasuredError as error:
+        return results.not_measured(str(error))

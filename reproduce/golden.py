@@ -43,7 +43,12 @@ def timing_reference(runs: Sequence[Sequence[Document]], previous: dict[str, Any
             for claim, _, cell in cells(document, ("timing",)):
                 table, column = claim.split("/")[1], claim.rsplit("/", 1)[1]  # a row's name may hold slashes
                 unit = by_column[table, column]
-                if isinstance(cell.value, (int, float)) and cell.status == MEASURED and unit in ("x", "%"):
+                if (
+                    isinstance(cell.value, (int, float))
+                    and cell.status == MEASURED
+                    and unit in ("x", "%")
+                    and not cell.slowed_by
+                ):
                     found.setdefault(claim, []).append(float(cell.value))
                     units[claim] = unit
     values = dict((previous or {}).get("values", {}))

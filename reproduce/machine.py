@@ -47,8 +47,9 @@ _QUERY = "index,name,driver_version,compute_cap,clocks.max.sm,clocks.sm,power.li
 
 
 def _read_gpu(line: str) -> Gpu:
-    *fields, uuid = (field.strip() for field in line.split(","))
-    return Gpu(*fields, uuid_hash=hashlib.sha256(uuid.encode()).hexdigest()[:16])
+    fields = [field.strip() for field in line.split(",")]
+    fields[-1] = hashlib.sha256(fields[-1].encode()).hexdigest()[:16]
+    return Gpu(*fields)
 
 
 class Machine:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
-from reproduce import ROOT, process
+from reproduce import ROOT, process, versions
 from reproduce.choreo import Choreo
 from reproduce.machine import Machine
 
@@ -54,12 +54,16 @@ def describe(machine: Machine, choreo: Choreo, *, with_gpu: bool, with_nvcc: boo
             for name in ("CHOREO", "GPU", "NCU", "CUDA_HOME", "CUTLASS_HOME")
             if name in os.environ
         },
+        # Only the runner knows where it started this.
+        "runner": os.environ.get("SALA_RUNNER", "host"),
+        "image": os.environ.get("SALA_IMAGE"),
         "started": now(),
         "duration_s": 0.0,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "compiler": str(choreo),
         "nvcc": machine.nvcc_version if with_nvcc else None,
+        "tools": versions.tools(machine, with_gpu=with_gpu, with_nvcc=with_nvcc),
         "gpu": asdict(gpu) if gpu else None,
     }
 

@@ -24,6 +24,7 @@ from reproduce.tables import (
     NO_RUN,
     NOT_MEASURED,
     SHOWN,
+    SLOWED,
     Cell,
     Column,
     Row,
@@ -39,12 +40,19 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 120  # of pipes and CI logs, where nothing but $COLUMNS says how wide a line may be
 
-_ORDER = (DIFFERS, FAILED, NO_RUN, EQUAL, EQUAL_IN_PART, SHOWN, NOT_MEASURED)
+_ORDER = (DIFFERS, FAILED, NO_RUN, SLOWED, EQUAL, EQUAL_IN_PART, SHOWN, NOT_MEASURED)
 _LEGEND = (
     "equal: as the paper prints it. equal, in part: so is everything that could be measured here. shown: stands beside "
     "the paper's, or has none there; not judged."
 )
-_STYLES = {EQUAL: "green", DIFFERS: "bold red", NO_RUN: "bold red", FAILED: "bold red", NOT_MEASURED: "yellow"}
+_STYLES = {
+    SLOWED: "yellow",
+    EQUAL: "green",
+    DIFFERS: "bold red",
+    NO_RUN: "bold red",
+    FAILED: "bold red",
+    NOT_MEASURED: "yellow",
+}
 
 
 def console() -> Console:
@@ -89,6 +97,7 @@ def value_format(cell: Cell, column: Column) -> str:
     """A value in the digits and the unit that the tables print; a star marks a reservation."""
     value = cell.value
     star = "*" if cell.reason else ""  # a measured value with a reservation; the row's notes explain it
+    star += "†" if cell.slowed_by else ""  # likewise
     if isinstance(value, bool):
         text = "yes" if value else "no"
     elif isinstance(value, int) and column.unit == "KiB":  # stored in bytes
@@ -164,9 +173,12 @@ def _print_note(note: str, to: Console) -> None:
 
 
 def failures(row: Row) -> list[str]:
-    """Why cells of the row have no value, each reason once, with the log that tells the rest."""
+    """Why cells of the row have no value, or one not to rely on, each reason once, with the log that tells the rest."""
     found: dict[str, str] = {}
     for cell in row.cells.values():
+        if cell.slowed_by:
+            text = f"† timed while the GPU was slowed down ({cell.slowed_by}): not judged; --fresh repeats it"
+            found.setdefault(cell.slowed_by, text)
         if cell.status in (NO_RUN, FAILED) and cell.reason:
             place = f" (log: results/{cell.log})" if cell.log else ""
             found.setdefault(cell.reason, f"{cell.status}: {cell.reason}{place}")
@@ -208,7 +220,9 @@ def show_summary(
     """After `all`: what became of the rows of each step, how long it took, and where everything is."""
     to.print(Text("Summary", style="bold"))
     rows = tuple(
-        Text(outcome.problem, "bold red") if outcome.problem else Text(_counts(results.verdicts(outcome.document)))
+        Text(outcome.problem, "bold red")
+        if outcome.problem
+        else Text(_counts(results.verdicts(outcome.document) if outcome.document else {}))
         for outcome in outcomes
     )
     fields = (
@@ -259,9 +273,9 @@ def show_status(found: Sequence[StepStatus], folder: Path, to: Console) -> None:
         column("rows", (_counts(dict(each.verdicts)) for each in found), text=True),
     )
     _print_fields(fields, to)
-    for each in found:
-        if each.stale:
-            _print_note(f"{each.step}: {each.stale}: a run measures it again", to)
+    for why in dict.fromkeys(each.stale for each in found if each.stale):
+        names = ", ".join(each.step for each in found if each.stale == why)
+        _print_note(f"stale: {why} ({names}): a run measures it again", to)
     _print_note(f"Results: {folder}; times in UTC; counts are of measurements, rows of the tables made from them.", to)
 
 

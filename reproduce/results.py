@@ -34,6 +34,12 @@ class Record:
     log: str | None = None
     duration_s: float = 0.0
     when: str = ""
+    gpu_state: dict[str, Any] | None = None  # of timed measurements: ``sampling.summarise``
+
+    @property
+    def slowed_by(self) -> str:
+        """What slowed the GPU down while this was timed, "" if nothing did."""
+        return ", ".join((self.gpu_state or {}).get("slowed_by", ()))
 
     def cell(self, name: str, paper: Scalar = None, verdict: str | None = None) -> Cell:
         """The value ``name`` as a table cell, judged by equality to ``paper`` unless ``verdict`` says otherwise."""
@@ -45,7 +51,7 @@ class Record:
             return Cell(None, NOT_MEASURED, reason, paper, "", self.log)
         if verdict is None:
             verdict = "" if paper is None else ("equal" if value == paper else "differs")
-        return Cell(value, MEASURED, "", paper, verdict, self.log)
+        return Cell(value, MEASURED, "", paper, verdict, self.log, self.slowed_by)
 
 
 def not_measured(reason: str) -> Record:

@@ -67,6 +67,7 @@ class Measurement:
     """One unit of work, kept or repeated as a whole: ``run`` returns values by name or raises one of the errors above.
 
     ``seconds`` is an estimate for the progress display. ``parallel`` allows others to run beside it (never timing).
+    ``timed``: its values are times, or made from times; the GPU's state is sampled beside it.
     """
 
     key: str
@@ -74,6 +75,7 @@ class Measurement:
     needs: frozenset[Need] = frozenset()
     seconds: float = 1.0
     parallel: bool = False
+    timed: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ Columns have a kind that says how they are judged: ``exact`` by equality, ``tool
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Union
 
 Scalar = Union[str, int, float, bool, None]
 
 MEASURED, NOT_MEASURED, NO_RUN, FAILED = "measured", "not measured", "no run", "failed"
 EQUAL, EQUAL_IN_PART, DIFFERS, SHOWN = "equal", "equal, in part", "differs", "shown"
+SLOWED = "GPU slowed down"  # of a row with a value that was timed while heat or power slowed the GPU down: not judged
 NOTHING = "-"  # the value of a cell that has none, on any machine
 
 
@@ -26,7 +27,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """One value. ``verdict`` compares it to ``paper``: equal, differs, shown (both stand there, not judged), or ""."""
+    """One value. ``verdict`` compares it to ``paper``: equal, differs, shown (both stand there, not judged), or "".
+
+    ``slowed_by``: what slowed the GPU down while the value was timed, "" if nothing did or it is not a timed value.
+    """
 
     value: Scalar
     status: str = MEASURED
@@ -34,6 +38,7 @@ class Cell:
     paper: Scalar = None
     verdict: str = ""
     log: str | None = None
+    slowed_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class Row:
         for status in (NO_RUN, FAILED):
             if any(cell.status == status for cell in cells):
                 return status
+        if any(cell.slowed_by for cell in cells):
+            return SLOWED
         judged = [cell for cell in cells if cell.verdict == EQUAL]
         unmeasured = [cell for cell in cells if cell.status == NOT_MEASURED]
         if judged:
@@ -70,6 +77,15 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = field(default=())
+
+    def only_timed_slowed(self) -> Table:
+        """The table without marks of a slowed GPU on what does not depend on time, such as "same output"."""
+        timed = {column.key for column in self.columns if column.kind == "timing"}
+
+        def cells(row: Row) -> dict[str, Cell]:
+            return {key: cell if key in timed else replace(cell, slowed_by="") for key, cell in row.cells.items()}
+
+        return replace(self, rows=tuple(replace(row, cells=cells(row)) for row in self.rows))
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = asdict(self)

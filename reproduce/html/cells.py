@@ -6,7 +6,20 @@ from dataclasses import dataclass, replace
 
 from reproduce import report, verify
 from reproduce.results import Document
-from reproduce.tables import DIFFERS, EQUAL, FAILED, MEASURED, NO_RUN, NOT_MEASURED, SHOWN, Cell, Column, Row, Table
+from reproduce.tables import (
+    DIFFERS,
+    EQUAL,
+    FAILED,
+    MEASURED,
+    NO_RUN,
+    NOT_MEASURED,
+    SHOWN,
+    SLOWED,
+    Cell,
+    Column,
+    Row,
+    Table,
+)
 
 NEAR, IN_PART = "near", "equal, in part"
 IN_RANGE, OUT_OF_RANGE = "in range", "out of range"
@@ -23,6 +36,7 @@ MARKS = {
     DIFFERS: "✗",
     NO_RUN: "✗",
     FAILED: "✗",
+    SLOWED: "†",
 }
 
 
@@ -32,7 +46,7 @@ def tone(verdict: str) -> str:
         return "good"
     if verdict in (DIFFERS, NO_RUN, FAILED, OUT_OF_RANGE):
         return "bad"
-    return {IN_PART: "part", NOT_MEASURED: "none"}.get(verdict, "plain")
+    return {IN_PART: "part", SLOWED: "part", NOT_MEASURED: "none"}.get(verdict, "plain")
 
 
 @dataclass(frozen=True)
@@ -90,6 +104,8 @@ def verdict_of(cell: Cell, column: Column) -> str:
     """The cell's verdict in the page's words: equal by a tolerance of the table is ``near``, not equal."""
     if cell.status != MEASURED:
         return cell.status
+    if cell.slowed_by:
+        return SLOWED
     if cell.verdict == EQUAL and not _same(cell, column):
         return NEAR
     return cell.verdict
@@ -161,7 +177,7 @@ def _cell(cell: Cell, column: Column, finding: verify.Finding | None) -> CellVie
     if finding is not None and finding.status in (verify.OK, verify.MISMATCH):
         verdict = IN_RANGE if finding.status == verify.OK else OUT_OF_RANGE
     shown = cell.paper is not None and not _same(cell, column)
-    paper = report.value_format(replace(cell, value=cell.paper, reason=""), column) if shown else ""
+    paper = report.value_format(replace(cell, value=cell.paper, reason="", slowed_by=""), column) if shown else ""
     mark = MARKS[verdict] if verdict in (DIFFERS, NEAR, IN_RANGE, OUT_OF_RANGE) else ""
     text = report.value_format(cell, column)
     return CellView(text, verdict, paper, mark, _is_number(text))
@@ -170,7 +186,7 @@ def _cell(cell: Cell, column: Column, finding: verify.Finding | None) -> CellVie
 def _row_verdict(row: Row, cells: list[CellView]) -> str:
     """The row's verdict; a timed row is judged by its timed values, never by "same output" alone."""
     verdicts = [cell.verdict for cell in cells]
-    if row.verdict in (DIFFERS, NO_RUN, FAILED):
+    if row.verdict in (DIFFERS, NO_RUN, FAILED, SLOWED):
         return row.verdict
     if OUT_OF_RANGE in verdicts:
         return OUT_OF_RANGE

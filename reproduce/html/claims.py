@@ -10,7 +10,7 @@ from reproduce import verify
 from reproduce.html.cells import IN_PART, IN_RANGE, MARKS, NEAR, OUT_OF_RANGE, timed_findings, tone, verdict_of
 from reproduce.results import Document
 from reproduce.step import Step
-from reproduce.tables import DIFFERS, EQUAL, FAILED, NO_RUN, NOT_MEASURED, SHOWN
+from reproduce.tables import DIFFERS, EQUAL, FAILED, NO_RUN, NOT_MEASURED, SHOWN, SLOWED
 
 # How a reader is told what judged a timed value.
 PROFILES = {
@@ -88,6 +88,7 @@ def _claim(document: Document) -> Claim:
         (DIFFERS, "differ from the paper's"),
         (NO_RUN, "did not run to the end"),
         (FAILED, "failed"),
+        (SLOWED, "timed while the GPU was slowed down, not judged"),
         (SHOWN, "shown beside the paper's, not judged"),
         (NOT_MEASURED, "not measured"),
     )
@@ -134,6 +135,8 @@ def _verdict(counts: Counter[str]) -> str:
     for bad in (DIFFERS, FAILED, NO_RUN, OUT_OF_RANGE):
         if counts[bad]:
             return bad
+    if counts[SLOWED]:
+        return SLOWED
     if counts[IN_RANGE]:
         return IN_RANGE
     if counts[EQUAL] or counts[NEAR]:

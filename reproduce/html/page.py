@@ -14,7 +14,7 @@ from reproduce.html.cells import IN_PART, IN_RANGE, MARKS, NEAR, OUT_OF_RANGE, T
 from reproduce.html.logs import Excerpt, excerpts
 from reproduce.results import Document
 from reproduce.step import Step
-from reproduce.tables import DIFFERS, EQUAL, FAILED, NO_RUN, NOT_MEASURED, SHOWN
+from reproduce.tables import DIFFERS, EQUAL, FAILED, NO_RUN, NOT_MEASURED, SHOWN, SLOWED
 
 NAME = "report.html"
 _HERE = Path(__file__).parent
@@ -25,6 +25,7 @@ _LEGEND = (
     (IN_RANGE, "a timed value in the range of the reference that the table names"),
     (IN_PART, "what could be measured is equal, the rest was not measured"),
     (SHOWN, "stands beside the paper's value, or the paper has none; not judged"),
+    (SLOWED, "timed while heat or power slowed the GPU down; not judged"),
     (NOT_MEASURED, "this machine cannot measure it, or nobody has yet; never a pass"),
     (DIFFERS, "not what the paper prints (likewise: out of range, failed, no run)"),
 )
@@ -100,6 +101,7 @@ def _counts(documents: Sequence[Document]) -> list[tuple[str, str, int, str]]:
         (NEAR, found[NEAR], "near it, within tolerance"),
         (IN_RANGE, found[IN_RANGE], "timed values in range"),
         (DIFFERS, sum(found[bad] for bad in (DIFFERS, OUT_OF_RANGE, FAILED, NO_RUN)), "differ, out of range or failed"),
+        (SLOWED, found[SLOWED], "timed on a slowed GPU, not judged"),
         (SHOWN, found[SHOWN], "shown beside the paper's"),
         (NOT_MEASURED, found[NOT_MEASURED], "not measured"),
     ]

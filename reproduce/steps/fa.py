@@ -57,7 +57,7 @@ def measurements(context: Context) -> list[Measurement]:
     found = build_measurements((case.kernel for case in _CASES), needs=_NEEDS)
     for number, case in enumerate(_CASES, 1):
         run: Any = partial(_measure, case=case, key=str(number))
-        found.append(Measurement(str(number), run, needs=_NEEDS, seconds=10.0))
+        found.append(Measurement(str(number), run, needs=_NEEDS, seconds=10.0, timed=True))
     return found
 
 

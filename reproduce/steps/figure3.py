@@ -58,7 +58,7 @@ def measurements(context: Context) -> list[Measurement]:
     found = build_measurements((item["kernel"] for item, _, _ in _rows(context)), needs=_NEEDS)
     for item, key, carveout in _rows(context):
         run: Any = partial(_pair, kernel=item["kernel"], key=key, carveout_kib=carveout)
-        found.append(Measurement(key, run, needs=_NEEDS, seconds=8.0))
+        found.append(Measurement(key, run, needs=_NEEDS, seconds=8.0, timed=True))
     return found
 
 

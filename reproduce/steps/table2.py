@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reproduce.machine import Need
 from reproduce.results import Record
@@ -31,8 +31,7 @@ def measurements(context: Context) -> list[Measurement]:
     found = []
     for name in _chosen(context):
         for item in GROUPS[name].measurements(context):
-            key = f"{name}/{item.key}"
-            found.append(Measurement(key, item.run, item.needs, item.seconds, item.parallel))
+            found.append(replace(item, key=f"{name}/{item.key}"))
     return found
 
 

@@ -27,7 +27,7 @@ def measurements(context: Context) -> list[Measurement]:
     found = [Measurement("bytes", _bytes, seconds=60.0, parallel=True)]
     for kernel in ALL:
         key = f"run.{kernel.name}"
-        found.append(Measurement(key, partial(_run, kernel=kernel, key=key), _ON_GPU, seconds=15.0))
+        found.append(Measurement(key, partial(_run, kernel=kernel, key=key), _ON_GPU, seconds=15.0, timed=True))
     found.append(Measurement("ncu", _profile, _ON_GPU | {Need.NCU}, seconds=30.0))
     return found
 

@@ -231,6 +231,6 @@ def _only_possible(kernel: Kernel, cells: dict[str, Cell]) -> dict[str, Cell]:
 
 def _ratio(upper: Cell, lower: Cell) -> Cell:
     if isinstance(upper.value, float) and isinstance(lower.value, float) and lower.value:
-        return Cell(round(upper.value / lower.value, 3))
+        return Cell(round(upper.value / lower.value, 3), slowed_by=upper.slowed_by)  # both are of one record
     missing = next(cell for cell in (upper, lower) if not isinstance(cell.value, float))
     return Cell(None, missing.status, missing.reason)

@@ -47,6 +47,14 @@ def test_a_file_of_another_format_is_refused_with_the_place(tmp_path: Path) -> N
         results.load(tmp_path, "x")
 
 
+def test_a_file_from_before_gpu_states_is_read(tmp_path: Path) -> None:
+    path = results.save(document(), tmp_path)
+    data = json.loads(path.read_text())
+    del data["records"]["k"]["gpu_state"], data["tables"][0]["rows"][0]["cells"]["a"]["slowed_by"]
+    path.write_text(json.dumps(data))
+    assert results.load(tmp_path, "x") == document()
+
+
 def test_nothing_invalid_is_written(tmp_path: Path) -> None:
     path = results.save(document(), tmp_path)
     before = path.read_text()
