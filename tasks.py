@@ -13,9 +13,16 @@ from invoke.collection import Collection
 from invoke.context import Context
 from invoke.tasks import Task, task
 
-from reproduce.machine import Need
-from reproduce.provision import ProvisionError, ensure_nvcc
-from reproduce.runners.choose import choose
+from reproduce import ROOT
+from reproduce.clean import clean as clean_up
+from reproduce.lock import LockedError
+from reproduce.machine import Machine, Need
+from reproduce.prepare import Wishes, prepare
+from reproduce.report import console
+from reproduce.runners import Runner
+from reproduce.runners.choose import ChoiceError, choose
+from reproduce.runners.host import HostRunner
+from reproduce.shell import run as shell_here
 from reproduce.step import Step
 from reproduce.steps import STEPS
 
@@ -26,13 +33,19 @@ _HELP = {
     "only": "rows of this group only (table2: xcomp, cutlass, tawa; correctness: gemm, attention, conv, launches)",
     "show_race": "also run the unions that the engine refuses, and count what is wrong",
     "cuda": "CUDA minors to compare, e.g. 13.0,13.1",
+    "check": "as in the paper's guide: check outputs (every run does, so that this changes nothing)",
+    "dry_run": "say what would run, where, and how long it takes; run nothing",
+    "runner": "where steps run: docker, host or slurm (default: $RUNNER, else docker if it is ready)",
 }
-_OPTIONS = {"table2": ("only", "show_race"), "correctness": ("only",), "registers": ("cuda",)}
+_OPTIONS = {"table2": ("only", "show_race", "check"), "correctness": ("only",), "registers": ("cuda",)}
+_FLAGS = ("fresh", "show_race", "check", "dry_run")
+# Commands that measure nothing, and write where a container may not.
+_HERE = ("list", "status", "golden", "csv", "report", "bundle", "cutlass")
 # A step gets four times what it takes on our machine, and ten minutes to compile.
 _SLACK, _COMPILE_MINUTES = 4.0, 10.0
 
 
-def _reproduce(step: str, *words: str, minutes: float = 5.0, **options: str | bool) -> None:
+def _reproduce(step: str, *words: str, minutes: float = 5.0, runner: str = "", **options: str | bool) -> None:
     """Runs ``python -m reproduce STEP`` with the options that are set; ends this program if it fails."""
     arguments = list(words)
     for name, value in options.items():
@@ -41,7 +54,16 @@ def _reproduce(step: str, *words: str, minutes: float = 5.0, **options: str | bo
         elif value:
             arguments += [f"--{name}", str(value)]
     limit = 60.0 * (_SLACK * minutes + _COMPILE_MINUTES)
-    status = choose().run(step, arguments, limit_s=limit)
+    chosen: Runner = HostRunner()
+    if step not in _HERE:
+        try:
+            chosen = choose(runner)
+        except ChoiceError as error:
+            sys.exit(str(error))
+        print(chosen.why, file=sys.stderr, flush=True)
+    if options.get("dry_run"):
+        chosen = HostRunner()  # what is only said is said here
+    status = chosen.run(step, arguments, limit_s=limit)
     if status:
         sys.exit(status)
 
@@ -50,12 +72,19 @@ def _task(step: Step) -> Task[Any]:
     """The task of a step, with the options that mean something to it."""
 
     def run(c: Context, **options: str | bool) -> None:
-        _reproduce(step.name, minutes=step.minutes, **options)
+        _reproduce(step.name, minutes=step.minutes, **options)  # type: ignore[arg-type]  # runner is a str
 
-    names = ["fresh", "results", *(["gpu"] if step.uses(Need.GPU) else []), *_OPTIONS.get(step.name, ())]
+    names = [
+        "fresh",
+        "results",
+        "runner",
+        "dry_run",
+        *(["gpu"] if step.uses(Need.GPU) else []),
+        *_OPTIONS.get(step.name, ()),
+    ]
     parameters = [inspect.Parameter("c", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     for name in names:
-        default = False if name in ("fresh", "show_race") else ""
+        default = False if name in _FLAGS else ""
         parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
     needs = ", ".join(sorted(need.value for need in step.needs)) or "nothing"
     run.__doc__ = f"{step.title} ({step.minutes:g} min; needs {needs})"
@@ -64,26 +93,85 @@ def _task(step: Step) -> Task[Any]:
     return made
 
 
-@task(name="all", help={name: _HELP[name] for name in ("fresh", "results", "gpu")})
-def all_(c: Context, fresh: bool = False, results: str = "", gpu: str = "") -> None:
-    """Every step that this machine can run, one after another."""
+@task(
+    name="all",
+    help={
+        **{name: _HELP[name] for name in ("fresh", "results", "runner", "dry_run")},
+        "gpu": "GPU, or GPUs to spread over: 0,1",
+    },
+)
+def all_(
+    c: Context, fresh: bool = False, results: str = "", gpu: str = "", runner: str = "", dry_run: bool = False
+) -> None:
+    """Every step that this machine can run; goes on after a step that fails."""
     minutes = sum(step.minutes for step in STEPS.values())
-    _reproduce("all", minutes=minutes, fresh=fresh, results=results, gpu=gpu)
+    _reproduce("all", minutes=minutes, fresh=fresh, results=results, gpu=gpu, runner=runner, dry_run=dry_run)
 
 
-@task
-def build(c: Context) -> None:
-    """Prepare the toolchain: find nvcc, or install nvcc 13.0 from PyPI into this environment."""
+@task(
+    help={
+        "base_image": "image to build on (default: the CUDA 13.0 image that docker/Dockerfile names)",
+        "extra_ca": "CA certificate (PEM) of a network that intercepts TLS",
+        "torch": "leave out torch and Triton: without them there are no Tawa rows",
+        "network": "network of the build: host, or the engine's own (default)",
+        "runner": _HELP["runner"],
+    }
+)
+def build(
+    c: Context, base_image: str = "", extra_ca: str = "", torch: bool = True, network: str = "", runner: str = ""
+) -> None:
+    """Fetch all that steps need, so that they need no network: as an image, or without Docker into this environment."""
     try:
-        print(f"nvcc {ensure_nvcc()} is ready; steps run on this machine")
-    except ProvisionError as error:
+        sys.exit(prepare(runner, Wishes(base_image, extra_ca, torch, network), console()))
+    except ChoiceError as error:
         sys.exit(str(error))
 
 
+@task(
+    help={
+        "kind": "exact (default; makes what is missing) or timing",
+        "results": _HELP["results"],
+        "runner": _HELP["runner"],
+    }
+)
+def verify(c: Context, kind: str = "exact", results: str = "", runner: str = "") -> None:
+    """Compare results to expected/."""
+    _reproduce("verify", kind, minutes=STEPS["registers"].minutes, results=results, runner=runner)
+
+
 @task
-def doctor(c: Context) -> None:
+def cutlass(c: Context) -> None:
+    """CUTLASS' headers, which table2 and census need: fetch them once."""
+    _reproduce("cutlass")
+
+
+@task(help={"runner": _HELP["runner"]})
+def doctor(c: Context, runner: str = "") -> None:
     """What this machine has, and what it can therefore run (under a minute)."""
-    _reproduce("doctor")
+    _reproduce("doctor", runner=runner)
+
+
+@task(help={"results": _HELP["results"]})
+def status(c: Context, results: str = "") -> None:
+    """What is done: every step's results, and whether they are of the sources as they are."""
+    _reproduce("status", results=results)
+
+
+@task(help={"gpu": _HELP["gpu"]})
+def shell(c: Context, gpu: str = "") -> None:
+    """A shell with the environment that the steps have."""
+    runner = choose()
+    inside = getattr(runner, "shell", None)
+    sys.exit(inside(gpu) if inside else shell_here(Machine(gpu)))
+
+
+@task(help={"results": "remove results/, too"})
+def clean(c: Context, results: bool = False) -> None:
+    """Remove build/ (with --results also results/); refuses while a run uses them."""
+    try:
+        print("\n".join(clean_up(ROOT, results=results)))
+    except (LockedError, ValueError, OSError) as error:
+        sys.exit(str(error))
 
 
 @task
@@ -128,5 +216,18 @@ def bundle(c: Context, results: str = "", out: str = "") -> None:
 
 
 namespace = Collection(
-    *(_task(step) for step in STEPS.values()), all_, build, csv, report, bundle, doctor, steps, golden
+    *(_task(step) for step in STEPS.values()),
+    all_,
+    build,
+    verify,
+    cutlass,
+    csv,
+    report,
+    bundle,
+    doctor,
+    status,
+    steps,
+    golden,
+    shell,
+    clean,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skips what this machine cannot run; asks for the GPU and nvcc only if a test wants them."""
-    reasons = {"slurm": _no_slurm, "gpu": _no_gpu, "nvcc": _no_nvcc}
+    reasons = {"slurm": _no_slurm, "gpu": _no_gpu, "nvcc": _no_nvcc, "engine": _no_engine}
     for marker, why in reasons.items():
         marked = [item for item in items if item.get_closest_marker(marker)]
         reason = why() if marked else None
@@ -40,6 +41,10 @@ def _no_slurm() -> str | None:
 
     found = slurm_queue.partitions()
     return None if isinstance(found, list) else "no Slurm: .ci/slurm starts one for these tests"
+
+
+def _no_engine() -> str | None:
+    return None if os.environ.get("SALA_TEST_ENGINE") else "no engine to test with: .ci/engine starts one"
 
 
 def _no_nvcc() -> str | None:
