@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -364,8 +365,9 @@ def _cutlass(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    started = time.monotonic()
     checks = doctor.examine(Machine())
-    show_checks(checks, console())
+    show_checks(checks, time.monotonic() - started, console())
     return EXIT_DIFFERS if any(check.ok is False for check in checks) else 0
 
 

@@ -202,8 +202,8 @@ def show_document(document: Document, to: Console) -> None:
     to.print()
 
 
-def show_checks(checks: Sequence[Check], to: Console) -> None:
-    """The doctor's findings, one line each, with what would help."""
+def show_checks(checks: Sequence[Check], seconds: float, to: Console) -> None:
+    """The doctor's findings, one line each, with what would help, and what they mean together."""
     words = {True: Text("ok", "green"), False: Text("NOT OK", "bold red"), None: Text("limited", "yellow")}
     fields = (
         layout.Field("", tuple(Text(check.what) for check in checks), whole=True),
@@ -212,6 +212,13 @@ def show_checks(checks: Sequence[Check], to: Console) -> None:
         layout.Field("what helps", tuple(Text(check.advice) for check in checks), text=True),
     )
     _print_fields(fields, to)
+    if any(check.ok is False for check in checks):
+        verdict = "What is NOT OK keeps rows from being measured, or measures them wrong"
+    elif any(check.ok is None for check in checks):
+        verdict = "Ready; rows that need what is limited here are shown as not measured, never as passed"
+    else:
+        verdict = "Ready for every row"
+    _print_note(f"{verdict}. {duration(seconds)}.", to)
 
 
 def show_summary(
