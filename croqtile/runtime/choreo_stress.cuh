@@ -14,7 +14,7 @@
 namespace choreo {
 namespace stress {
 
-constexpr int warpgroups_most = 8;  // of a CTA
+constexpr uint32_t warpgroups_most = 8;  // of a CTA
 constexpr uint32_t every_warp = 4;
 
 struct Settings {
@@ -96,13 +96,15 @@ inline long long& seed() {
 inline Settings settings_of(long long seed, int warpgroups) {
   Settings made = {};
   if (seed < 0) return made;
+  const uint32_t roles = static_cast<uint32_t>(warpgroups);
   const uint32_t number = static_cast<uint32_t>(seed), kind = number % 4, turn = number / 4;
   made.seed = spread(number + 1);
-  made.poison = turn % 2 == 0 ? 3 : 1;
-  made.warp = kind == 3 ? turn / 2 % 4 : every_warp;
-  for (int warpgroup = 0; warpgroup < warpgroups && warpgroup < warpgroups_most; ++warpgroup) {
-    const bool chosen = turn % static_cast<uint32_t>(warpgroups) == static_cast<uint32_t>(warpgroup);
-    made.longest_ns[warpgroup] = kind == 0 ? 2000 : kind == 1 ? (chosen ? 30000 : 200) : kind == 2 ? (chosen ? 0 : 8000) : 16000;
+  made.poison = turn / roles % 2 == 0 ? 3 : 1;
+  made.warp = kind == 3 ? turn % 4 : every_warp;
+  for (uint32_t role = 0; role < roles && role < warpgroups_most; ++role) {
+    const bool chosen = turn % roles == role;
+    const uint32_t longest[] = {2000, chosen ? 30000u : 200u, chosen ? 0u : 8000u, 16000};
+    made.longest_ns[role] = longest[kind];
   }
   return made;
 }
