@@ -57,9 +57,6 @@ def describe(machine: Machine, choreo: Choreo, *, with_gpu: bool, with_nvcc: boo
         # Only the runner knows where it started this.
         "runner": os.environ.get("SALA_RUNNER", "host"),
         "image": os.environ.get("SALA_IMAGE"),
-        # Only the runner knows where it started this.
-        "runner": os.environ.get("SALA_RUNNER", "host"),
-        "image": os.environ.get("SALA_IMAGE"),
         "started": now(),
         "duration_s": 0.0,
         "python": platform.python_version(),
