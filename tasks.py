@@ -30,14 +30,21 @@ _HELP = {
     "fresh": "measure again what an earlier run has measured",
     "results": "folder of the results (default: results/)",
     "gpu": "GPU to use (default: $GPU, else 0)",
-    "only": "rows of this group only (table2: xcomp, cutlass, tawa; correctness: gemm, attention, conv, launches)",
+    "only": "rows of this group only (table2: xcomp, cutlass, tawa; correctness: gemm, attention, conv, launches; "
+    "soundness: simulator, stress)",
+    "seeds": "seeds of each build under stress (default: 100)",
     "show_race": "also run the unions that the engine refuses, and count what is wrong",
     "cuda": "CUDA minors to compare, e.g. 13.0,13.1",
     "check": "as in the paper's guide: check outputs (every run does, so that this changes nothing)",
     "dry_run": "say what would run, where, and how long it takes; run nothing",
     "runner": "where steps run: docker, host or slurm (default: $RUNNER, else docker if it is ready)",
 }
-_OPTIONS = {"table2": ("only", "show_race", "check"), "correctness": ("only",), "registers": ("cuda",)}
+_OPTIONS = {
+    "table2": ("only", "show_race", "check"),
+    "correctness": ("only",),
+    "registers": ("cuda",),
+    "soundness": ("only", "seeds"),
+}
 _FLAGS = ("fresh", "show_race", "check", "dry_run")
 # Commands that measure nothing, and write where a container may not.
 _HERE = ("list", "status", "golden", "csv", "report", "bundle", "cutlass")
