@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from croqtile import ir
 from croqtile.emit.expressions import Printer, is_floating
+from croqtile.emit.overflow import limits
 from croqtile.emit.plan import EmitPlan, MapPlan, Param
 
 _MAP_TYPES = {
@@ -42,6 +43,7 @@ def emit_wrapper(plan: EmitPlan) -> str:
         f"{kernel.span.line}}};",
         *_dimensions(kernel),
         *_captured(kernel),
+        *_limits(kernel),
         *_conditions(plan),
         *_grid(plan),
         *_pointers(plan),
@@ -49,11 +51,6 @@ def emit_wrapper(plan: EmitPlan) -> str:
         *_launch(plan),
     ]
     return "\n".join([f"{_signature(plan)} {{", *(f"  {line}" for line in body), "}"]) + "\n"
-
-
-def emit_declaration(plan: EmitPlan) -> str:
-    """The wrapper's declaration, for host code that stands before its definition."""
-    return f"{_signature(plan)};\n"
 
 
 def _signature(plan: EmitPlan) -> str:
@@ -98,6 +95,13 @@ def _dimensions(kernel: ir.Kernel) -> Iterator[str]:
                 )
             else:
                 raise AssertionError(f"dimension {index} of {tensor.name} is neither a constant nor a name")
+
+
+def _limits(kernel: ir.Kernel) -> Iterator[str]:
+    """What the kernel computes in 32 bits must fit them (see ``overflow``)."""
+    texts = {(_source(limit.expr), expression(limit.value)): None for limit in limits(kernel)}
+    for what, value in texts:
+        yield f"choreo::launch::fits(site_, {_quoted(what)}, {value});"
 
 
 def _captured(kernel: ir.Kernel) -> Iterator[str]:
@@ -214,13 +218,18 @@ class _LaunchPrinter(Printer):
 expression = _LaunchPrinter()
 
 
-def _source(expr: ir.Expr) -> str:
-    """As in the user's file, for messages."""
-    if isinstance(expr, ir.Var):
-        return expr.symbol.name
-    if isinstance(expr, ir.Binary):
-        return f"{_source(expr.left)} {expr.op} {_source(expr.right)}"
-    return expression(expr)
+class _SourcePrinter(Printer):
+    """Expressions as in the user's file, for messages."""
+
+    def _text(self, expr: ir.Expr) -> tuple[str, int]:
+        text, precedence = super()._text(expr)
+        return (expr.symbol.name if isinstance(expr, ir.Var) else text), precedence
+
+    def _call(self, expr: ir.Intrinsic) -> str:
+        return f"{expr.name}({', '.join(self(argument) for argument in expr.args)})"
+
+
+_source = _SourcePrinter()
 
 
 def _quoted(text: str) -> str:

@@ -87,6 +87,13 @@ inline void whole_clusters(const Site& site, const char* index, unsigned int cou
 
 inline constexpr long long ceil_div(long long a, long long b) { return (a + b - 1) / b; }
 
+// The largest value of an integer expression of the kernel, computed here in 64 bits.
+inline void fits(const Site& site, const char* what, long long value) {
+  if (value >= -2147483648LL && value <= 2147483647LL) return;
+  site.refuse(std::string("`") + what + "` reaches " + std::to_string(value) +
+              ": the kernel computes it in 32 bits, where the limit is 2147483647");
+}
+
 inline void check_pointer(const Site& site, const char* parameter, const void* pointer, std::size_t alignment) {
   if (pointer == nullptr) site.refuse(std::string("`") + parameter + "` is a null pointer");
   if (reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0) return;
