@@ -115,15 +115,3 @@ def shortest_chain(preds: list[list[int]], start: int, goal: int) -> list[int]:
                     return chain
                 queue.append(p)
     return []
-
-
-def ancestors(preds: list[list[int]], nodes: list[int]) -> set[int]:
-    """All nodes that must execute before some of ``nodes`` can, these included."""
-    found = set(nodes)
-    stack = list(nodes)
-    while stack:
-        for p in preds[stack.pop()]:
-            if p not in found:
-                found.add(p)
-                stack.append(p)
-    return found

@@ -78,10 +78,6 @@ class Allocation:
         return self.type.shape[0] if len(self.type.shape) == rank else 1
 
     @property
-    def slot_size(self) -> int:
-        return self.type.size // self.slots
-
-    @property
     def alignment(self) -> int:
         """Bytes; swizzled tiles need the period of their swizzle, 1024 at most."""
         return 16 if self.barrier else 1024
