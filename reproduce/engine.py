@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 # An engine that is there answers at once; one that hangs must not keep every command waiting.
-ANSWER_S = 10.0
+ANSWER_S = 10
+# Starting a container may take longer: a GPU that is initialised, a busy disk.
+WORK_S = 120
 
 
 class EngineError(Exception):
@@ -51,10 +53,11 @@ def connect() -> Engine:
         raise EngineError("the Docker SDK is not installed: pip install docker") from None
     try:
         environment = {**os.environ, "DOCKER_HOST": where}
-        client = docker.from_env(environment=environment, timeout=int(ANSWER_S))
+        client = docker.from_env(environment=environment, timeout=ANSWER_S)
         version, info = client.version(), client.info()
     except Exception as error:  # the SDK lets errors of requests, urllib3 and its own through
         raise EngineError(_no_answer(where, error)) from None
+    client.api.timeout = WORK_S
     components = " ".join(str(component.get("Name")) for component in version.get("Components") or [])
     return Engine(
         client,

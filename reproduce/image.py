@@ -105,10 +105,10 @@ def build(
     arguments = {key: environment[key] for key in (*_PASSED_ON, *_PROXIES) if environment.get(key)}
     arguments |= {"BASE_IMAGE": base, "WITH_TORCH": "1" if torch else "0"}
     lines: deque[str] = deque(maxlen=_LAST_LINES)
-    step = ""
+    step, context = "", _context(root, extra_ca)
     try:
         stream = engine.client.api.build(
-            fileobj=_context(root, extra_ca),
+            fileobj=context,
             custom_context=True,
             dockerfile=DOCKERFILE,
             tag=name,
@@ -131,9 +131,7 @@ def build(
         raise BuildError(_failure(str(error), step, list(lines), base)) from None
     except EngineError as error:
         raise BuildError(str(error)) from None
-    except (KeyboardInterrupt, OSError):
-        raise
-    except Exception as error:
+    except Exception as error:  # the SDK lets those of requests and urllib3 through
         raise BuildError(explain(error)) from None
 
 
