@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from croqtile import diagnostics as diag
+from croqtile.diagnostics import base
 from croqtile.ir import Span
 
 TEXT = "first\n\tx = abc;\nläst line"
@@ -73,7 +74,7 @@ def test_every_kind_fills_its_template() -> None:
     for kind in kinds:
         if kind is diag.Diagnostic:
             continue
-        placeholders = {name for _, name, _, _ in diag._Plural().parse(kind.template) if name}
+        placeholders = {name for _, name, _, _ in base._Plural().parse(kind.template) if name}
         fields = set(kind._names) - {"span", "table"}
         assert placeholders == fields, kind.__name__
 
