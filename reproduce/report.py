@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from reproduce import layout, results
+from reproduce import layout, results, sampling
 from reproduce.results import Document, Record
 from reproduce.tables import (
     DIFFERS,
@@ -195,6 +195,9 @@ def show_document(document: Document, to: Console) -> None:
         parts.append(f"nvcc {origin['nvcc']}")
     if origin.get("gpu"):
         parts.append(f"{origin['gpu']['name']}, driver {origin['gpu']['driver']}")
+    if origin.get("runner", "host") != "host":
+        parts.append(f"{origin['runner']}{': ' + origin['image'] if origin.get('image') else ''}")
+    parts += sampling.describe(document.gpu_states)
     parts.append(f"{origin['duration_s']:.1f} s")
     if origin.get("kept_from"):
         parts.append(f"in part or whole from the run of {origin['kept_from']} (--fresh repeats it)")

@@ -78,6 +78,11 @@ class Document:
     tables: tuple[Table, ...] = ()
     complete: bool = False
 
+    @property
+    def gpu_states(self) -> list[dict[str, Any]]:
+        """The state of the GPU in each timed measurement."""
+        return [record.gpu_state for record in self.records.values() if record.gpu_state]
+
     def to_json(self) -> dict[str, Any]:
         return {
             "format": FORMAT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -170,3 +171,41 @@ _QUANTITIES = {
     "power_w": "power",
     "temperature_c": "temperature",
 }
+
+
+def describe(states: Sequence[dict[str, Any]]) -> list[str]:
+    """The states of several timed measurements, in sentences for a reader; empty if nothing was timed."""
+    if not states:
+        return []
+    sampled = [state for state in states if state["samples"]]
+    if not sampled:
+        return [f"state of the GPU while it was timed: not known ({states[0].get('why', '')})"]
+    parts = []
+    for name, (label, unit) in _LABELS.items():
+        ranges = [state[name] for state in sampled if name in state]
+        if ranges:
+            low, high = min(each[0] for each in ranges), max(each[2] for each in ranges)
+            middle = statistics.median(each[1] for each in ranges)
+            parts.append(
+                f"{label} {low:g}–{high:g} {unit} (median {middle:g})" if low < high else f"{label} {low:g} {unit}"
+            )
+    limits = {state["power_limit_w"] for state in sampled if "power_limit_w" in state}
+    parts += [f"power limit {', '.join(f'{limit:g}' for limit in sorted(limits))} W"] if limits else []
+    count = sum(state["samples"] for state in sampled)
+    lines = [f"{', '.join(parts)}; {count} samples in {len(sampled)} of {len(states)} timed measurements"]
+    reasons = sorted({reason for state in sampled for reason in state["reasons"]} - _slowed(sampled).keys())
+    lines += [f"clocks held by: {', '.join(reasons)}"] if reasons else []
+    lines += [f"slowed down by {reason} in {number} of them" for reason, number in _slowed(sampled).items()]
+    return lines
+
+
+_LABELS = {
+    "sm_clock_mhz": ("SM clock", "MHz"),
+    "memory_clock_mhz": ("memory clock", "MHz"),
+    "power_w": ("power", "W"),
+    "temperature_c": ("temperature", "°C"),
+}
+
+
+def _slowed(states: Sequence[dict[str, Any]]) -> Counter[str]:
+    return Counter(reason for state in states for reason in state["slowed_by"])

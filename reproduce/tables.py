@@ -13,7 +13,7 @@ Scalar = Union[str, int, float, bool, None]
 
 MEASURED, NOT_MEASURED, NO_RUN, FAILED = "measured", "not measured", "no run", "failed"
 EQUAL, EQUAL_IN_PART, DIFFERS, SHOWN = "equal", "equal, in part", "differs", "shown"
-SLOWED = "GPU slowed down"  # of a row with a value that was timed while heat or power slowed the GPU down: not judged
+SLOWED = "slowed down"  # of a row with a value that was timed while heat or power slowed the GPU down: not judged
 NOTHING = "-"  # the value of a cell that has none, on any machine
 
 

@@ -74,7 +74,10 @@ def figure3(document: Document, layout: str) -> Figure:
         Series("ratio, paper", tuple(_number(cell.paper) for cell in ratio), _SALA, hatched=True),
         Series("ratio, ours", tuple(_number(cell.value) for cell in ratio), _SALA),
     ]
-    notes = ["" if (value := _number(cell.value)) is None else f"{value:.2f}" for cell in ratio]
+    notes = [
+        "" if (value := _number(cell.value)) is None else f"{value:.2f}{'†' if cell.slowed_by else ''}"
+        for cell in ratio
+    ]
     _bars(lower, labels, pair, notes, layout)
     _axis(lower, "SALA / base (the claim)", layout)
     line = lower.axhline if layout == WIDE else lower.axvline

@@ -96,9 +96,23 @@ def _claim(document: Document) -> Claim:
     details = [f"Values: {', '.join(parts)}." if parts else "No value of it is judged."]
     timed, outside = _timed(document)
     details += timed
+    details += _tried(document)
     if not document.complete:
         details.append("The step was interrupted: the same command goes on from there.")
     return Claim(document.step, document.title, _verdict(counts), tuple(details), True, tuple(outside))
+
+
+def _tried(document: Document) -> list[str]:
+    """What the evidence of soundness rests on: how much was tried for each claim, and how often it was broken."""
+    if document.step != "soundness":
+        return []
+    rows = [row for table in document.tables if table.id == "soundness" for row in table.rows]
+    lines = []
+    for row in rows:
+        tried, broken = row.cells.get("tried"), row.cells.get("broken")
+        if tried and broken and tried.value and row.id in ("overlap", "executions", "mutants"):
+            lines.append(f"{row.label[0].upper()}{row.label[1:]}: {tried.value} tried, {broken.value} found broken.")
+    return lines
 
 
 def _timed(document: Document) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import claims as paper
-from reproduce import frames, provenance, results
+from reproduce import frames, provenance, results, sampling
 from reproduce.html import charts, claims, maps, svg
 from reproduce.html.cells import IN_PART, IN_RANGE, MARKS, NEAR, OUT_OF_RANGE, TableView, tone, view
 from reproduce.html.logs import Excerpt, excerpts
@@ -71,7 +71,9 @@ def write(steps: Mapping[str, Step], folder: Path, out: Path, kernels: Sequence[
         sections=[_section(document, folder, out) for document in documents.values()],
         pictures=_pictures(pictures, out / "figures"),
         profiles=claims.PROFILES,
-        origins=[(document, document.provenance) for document in documents.values()],
+        origins=[
+            (document, document.provenance, sampling.describe(document.gpu_states)) for document in documents.values()
+        ],
         gaps=claims.gaps(steps, documents, problems),
         files=_files(documents, out),
     )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from reproduce import cli, execute, kernels, results
+from reproduce import cli, execute, kernels, results, sampling
 from reproduce.choreo import Choreo
 from reproduce.html import page
 from reproduce.step import Context
 from reproduce.steps import STEPS
-from tests.reproduce.conftest import Quiet
+from reproduce.tables import Cell, Column, Row, Table
+from tests.reproduce.conftest import FakeMachine, Quiet
 
 KERNELS = [kernels.source("conv2d_fprop_ws_1p1c")]
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -112,3 +114,36 @@ def test_without_results_it_says_what_to_run(tmp_path: Path, capsys: pytest.Capt
         page.write(STEPS, tmp_path, tmp_path / "report", KERNELS)
     assert cli.main(["report", "--results", str(tmp_path)]) == 2
     assert capsys.readouterr().err.startswith("no results in ") and not list(tmp_path.iterdir())
+
+
+def test_the_state_of_the_gpu_beside_what_was_timed(folder: Path, make_context, make_choreo, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """Marks in table, chart and claim, and the state under provenance; a value that is marked is not judged."""
+    hot = sampling.Sample(1200.0, 3201.0, 690.0, 92.0, 0x40)
+
+    class Source:
+        power_limit = 700.0
+
+        def read(self) -> sampling.Sample:
+            return hot
+
+    monkeypatch.setattr(sampling, "open_source", lambda index: Source())
+    machine = FakeMachine("NVIDIA H200", "13.0.88")
+    execute.execute(STEPS["figure3"], make_context("figure3", make_choreo(program="sleep 0.05"), machine), Quiet())
+    text = page.write(STEPS, folder, folder / "report", KERNELS).read_text(encoding="utf-8")
+    words = re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]+>", " ", text, flags=re.DOTALL))
+    assert "† slowed down" in words and "✗ out of range" not in words
+    assert "SM clock 1200 MHz, memory clock 3201 MHz, power 690 W, temperature 92 °C, power limit 700 W" in words
+    assert re.search(r"slowed down by hardware thermal slowdown in \d+ of them", words)
+    assert "timed while the GPU was slowed down (hardware thermal slowdown): not judged" in words
+
+
+def test_what_soundness_rests_on(folder: Path) -> None:
+    row = Row(
+        "overlap", "a pair is never seen to break", {"tried": Cell("9 programs"), "broken": Cell(0, verdict="equal")}
+    )
+    table = Table("soundness", "S", (Column("tried", "tried", kind="text"), Column("broken", "broken")), (row,))
+    figure2 = results.load(folder, "figure2")
+    assert figure2 is not None
+    results.save(replace(figure2, step="soundness", tables=(table,)), folder)
+    text = page.write(STEPS, folder, folder / "report", KERNELS).read_text(encoding="utf-8")
+    assert "A pair is never seen to break: 9 programs tried, 0 found broken." in text

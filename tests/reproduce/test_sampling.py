@@ -171,3 +171,17 @@ def test_values_timed_on_a_slowed_gpu_are_marked_and_not_judged(run, gpu) -> Non
 def test_results_from_before_there_was_a_state_are_read(tmp_path: Path) -> None:
     record = Record("measured", {"v": 1.0})
     assert record.gpu_state is None and record.slowed_by == "" and record.cell("v", 2.0, SHOWN).slowed_by == ""
+
+
+def test_several_states_in_sentences() -> None:
+    hot, cool = summarise([sample(HW_THERMAL, 1200)], 700.0), summarise([sample(CAP), sample(CAP, 1900)], 700.0)
+    assert sampling.describe([hot, cool]) == [
+        "SM clock 1200–1980 MHz (median 1570), memory clock 3201 MHz, power 650 W, temperature 55 °C, "
+        "power limit 700 W; 3 samples in 2 of 2 timed measurements",
+        "clocks held by: software power cap",
+        "slowed down by hardware thermal slowdown in 1 of them",
+    ]
+    assert sampling.describe([]) == []
+    assert sampling.describe([{"samples": 0, "why": "NVML: x"}]) == [
+        "state of the GPU while it was timed: not known (NVML: x)"
+    ]
