@@ -50,7 +50,7 @@ def emit_start(context: Context) -> None:
         out.comment(f"WARNING: deliberately wrong, for tests only: {plan.stress.warning}.")
     out.line(f"choreo::stress::Delays delay_({context.names.warpgroup});")
     memory = f"shared_address({plan.kernel.name}_memory_)"
-    out.line(f"choreo::stress::poison({memory}, {plan.dynamic_bytes}, threadIdx.x, {plan.threads});")
+    out.line(f"choreo::stress::poison({memory}, {plan.dynamic_bytes // UNIT * UNIT}, threadIdx.x, {plan.threads});")
     out.line("fence_proxy_async();")
     out.line("__syncthreads();")
     out.line()
