@@ -36,6 +36,7 @@ from reproduce.steps import STEPS
 MARGIN_S = 45.0
 POLL_S = 0.25
 ASK_S = (0.5, 10.0)  # how often the controller is asked: at first, and at most
+HOPELESS_S = 10.0  # a controller that has just started may say so of any job
 CANCEL_LIMIT_S = 45.0  # Slurm kills what has not ended after its KillWait, by default 30 s
 _FOLDER = ROOT / "build" / "slurm"
 
@@ -43,7 +44,7 @@ EXIT_FAILED, EXIT_USAGE, EXIT_TIME, EXIT_INTERRUPTED, EXIT_MEMORY = 1, 2, 124, 1
 
 
 class SlurmError(Exception):
-    """Nothing was submitted; the message says why, and what to do."""
+    """No job can run as asked for; the message says why, and what to do."""
 
 
 class SlurmRunner:
@@ -220,7 +221,7 @@ class _Log:
 
 @dataclass
 class _Followed:
-    """A submitted job, and what of it has been shown. ``limit_s`` is Slurm's limit of its running time; ``seconds``: what
+    """A submitted job, and what of it has been shown. ``limit_s``: Slurm's limit of its running time; ``seconds``: what
     it ran for; ``problem``: why it did not end by itself.
     """
 
@@ -234,6 +235,7 @@ class _Followed:
     _running_since: float | None = None
     _shown: State = field(default_factory=lambda: State(""))
     _silent_since: float | None = None
+    _hopeless_since: float | None = None
 
     def follow(self, limit_s: float = math.inf) -> int:
         """Shows the job's log and states until it has ended; returns the exit status of the step."""
@@ -262,7 +264,7 @@ class _Followed:
             return EXIT_FAILED
 
     def _show(self, state: State | None) -> None:
-        """Says on stderr what has changed."""
+        """Says on stderr what has changed; SlurmError for a job that will never start."""
         number = f"{self.step}: job {self.job.job_id}"
         if state is None:
             if self._silent_since is None:
@@ -282,6 +284,12 @@ class _Followed:
         elif state.name != self._shown.name and state.name == "SUSPENDED":
             _say(f"{number} is suspended; it goes on when Slurm resumes it")
         self._shown = state
+        if state.name != "PENDING" or state.reason not in slurm_queue.HOPELESS:
+            self._hopeless_since = None
+        elif self._hopeless_since is None:
+            self._hopeless_since = time.monotonic()
+        elif time.monotonic() - self._hopeless_since >= HOPELESS_S:
+            raise SlurmError(f"{number} would wait for ever: {slurm_queue.reason_in_words(state.reason)}")
 
     def _given_up(self) -> bool:
         """Whether the job must have ended long ago, while nobody could say so."""
@@ -295,9 +303,10 @@ class _Followed:
         self.log.drain()
         status = self._status()
         name = state.name if state else "COMPLETED"
+        # Without an answer the job may still be about to end, and need its folder; after a failure, someone may.
+        if state and state.ended and name != "FAILED":
+            shutil.rmtree(self.place, ignore_errors=True)
         if status is not None and name in ("COMPLETED", "COMPLETING", "UNKNOWN"):
-            if state:  # else the job may still be about to end, and to need its folder
-                shutil.rmtree(self.place, ignore_errors=True)
             return status
         ending, status_then = _ENDINGS.get(name, (f"ended as {name}", EXIT_FAILED))
         node = f" on {state.node}" if state and state.node else ""
@@ -361,6 +370,7 @@ def _cancel(followed: Sequence[_Followed]) -> int:
             going_on.append(each)
         else:
             _say(f"{each.step}: job {each.job.job_id} was cancelled before it ran")
+            shutil.rmtree(each.place, ignore_errors=True)
     for each in going_on:
         each.follow(CANCEL_LIMIT_S)
     return EXIT_INTERRUPTED

@@ -76,12 +76,18 @@ _REASONS = {
     "Licenses": "waiting for a license",
     "PartitionDown": "the partition is down",
     "PartitionInactive": "the partition takes jobs, but starts none now",
-    "PartitionTimeLimit": "asks for more time than the partition allows: Ctrl-C, then --slurm time=MINUTES",
-    "PartitionNodeLimit": "asks for more than the partition has: Ctrl-C, then other values of --slurm",
+    "PartitionTimeLimit": "asks for more time than the partition allows: --slurm time=MINUTES gives less",
+    "PartitionConfig": "asks for more than a node of the partition has: other values of --slurm",
+    "PartitionNodeLimit": "asks for more than the partition has: other values of --slurm",
     "ReqNodeNotAvail": "the nodes that it needs are down, drained or reserved",
-    "BadConstraints": "no node fits what it asks for: Ctrl-C, then other values of --slurm",
+    "BadConstraints": "no node fits what it asks for: other values of --slurm",
+    "InvalidAccount": "its account is not valid: --slurm account=NAME",
+    "InvalidQOS": "its quality of service is not valid: --slurm qos=NAME",
     "NodeDown": "a node that it needs is down",
 }
+# Waiting does not help against these.
+HOPELESS = frozenset(("BadConstraints", "InvalidAccount", "InvalidQOS", "PartitionConfig", "PartitionNodeLimit"))
+HOPELESS |= {"PartitionTimeLimit"}
 _REASON_KINDS = (
     ("ReqNodeNotAvail", "the nodes that it needs are down, drained or reserved"),
     ("QOS", "waiting for a limit of the quality of service"),
@@ -117,7 +123,7 @@ def explain(error: str, asked_for: str = "", names: list[str] | None = None) -> 
     error = re.sub(r"^(sbatch|sinfo|slurm_load_partitions)(: error)?: ", "", error.strip())
     error = error.removeprefix("Batch job submission failed: ")
     advice = next((text for pattern, text in _ADVICE if re.search(pattern, error, re.IGNORECASE)), "")
-    if "partition" in error.lower() and names:
+    if error.lower().startswith("invalid partition") and names:
         advice = f"--slurm partition=NAME with one of: {', '.join(names)}"
     advice = advice.replace("{asked}", asked_for)
     return f"Slurm: {error}" + (f"\n  {advice}" if advice else "")
