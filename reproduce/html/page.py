@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,10 +155,18 @@ def _files(documents: Mapping[str, Document], out: Path) -> list[str]:
     return [path.relative_to(out).as_posix() for path in found]
 
 
+def _breakable(text: str) -> Any:
+    """The text, escaped, with places where a long name may be broken: behind its underscores and slashes."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub("([_/])", r"\1<wbr>", str(escape(text))))
+
+
 def _render(**values: Any) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["breakable"] = _breakable
     return environment.get_template("page.html.j2").render(**values)

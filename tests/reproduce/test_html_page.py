@@ -19,7 +19,7 @@ from reproduce.tables import Cell, Column, Row, Table
 from tests.reproduce.conftest import FakeMachine, Quiet
 
 KERNELS = [kernels.source("conv2d_fprop_ws_1p1c")]
-VOID = {"meta", "link", "br", "img", "input", "hr"}
+VOID = {"wbr", "meta", "link", "br", "img", "input", "hr"}
 
 
 class Outline(HTMLParser):
