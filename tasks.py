@@ -6,6 +6,7 @@ Every task starts ``python -m reproduce`` through a runner and ends with its exi
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from typing import Any
 
@@ -38,6 +39,7 @@ _HELP = {
     "check": "as in the paper's guide: check outputs (every run does, so that this changes nothing)",
     "dry_run": "say what would run, where, and how long it takes; run nothing",
     "runner": "where steps run: docker, host or slurm (default: $RUNNER, else docker if it is ready)",
+    "slurm": "what jobs ask for, such as partition=P,account=A,gres=gpu:h100:1 (default: $SALA_SLURM); --runner slurm",
 }
 _OPTIONS = {
     "table2": ("only", "show_race", "check"),
@@ -52,8 +54,12 @@ _HERE = ("list", "status", "golden", "csv", "report", "bundle", "cutlass")
 _SLACK, _COMPILE_MINUTES = 4.0, 10.0
 
 
-def _reproduce(step: str, *words: str, minutes: float = 5.0, runner: str = "", **options: str | bool) -> None:
+def _reproduce(
+    step: str, *words: str, minutes: float = 5.0, runner: str = "", slurm: str = "", **options: str | bool
+) -> None:
     """Runs ``python -m reproduce STEP`` with the options that are set; ends this program if it fails."""
+    if slurm:
+        runner, os.environ["SALA_SLURM"] = runner or "slurm", slurm
     arguments = list(words)
     for name, value in options.items():
         if value is True:
@@ -79,12 +85,13 @@ def _task(step: Step) -> Task[Any]:
     """The task of a step, with the options that mean something to it."""
 
     def run(c: Context, **options: str | bool) -> None:
-        _reproduce(step.name, minutes=step.minutes, **options)  # type: ignore[arg-type]  # runner is a str
+        _reproduce(step.name, minutes=step.minutes, **options)  # type: ignore[arg-type]  # runner, slurm: str
 
     names = [
         "fresh",
         "results",
         "runner",
+        "slurm",
         "dry_run",
         *(["gpu"] if step.uses(Need.GPU) else []),
         *_OPTIONS.get(step.name, ()),
@@ -103,16 +110,24 @@ def _task(step: Step) -> Task[Any]:
 @task(
     name="all",
     help={
-        **{name: _HELP[name] for name in ("fresh", "results", "runner", "dry_run")},
+        **{name: _HELP[name] for name in ("fresh", "results", "runner", "slurm", "dry_run")},
         "gpu": "GPU, or GPUs to spread over: 0,1",
     },
 )
 def all_(
-    c: Context, fresh: bool = False, results: str = "", gpu: str = "", runner: str = "", dry_run: bool = False
+    c: Context,
+    fresh: bool = False,
+    results: str = "",
+    gpu: str = "",
+    runner: str = "",
+    slurm: str = "",
+    dry_run: bool = False,
 ) -> None:
     """Every step that this machine can run; goes on after a step that fails."""
     minutes = sum(step.minutes for step in STEPS.values())
-    _reproduce("all", minutes=minutes, fresh=fresh, results=results, gpu=gpu, runner=runner, dry_run=dry_run)
+    _reproduce(
+        "all", minutes=minutes, fresh=fresh, results=results, gpu=gpu, runner=runner, slurm=slurm, dry_run=dry_run
+    )
 
 
 @task(
