@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from reproduce.results import write_atomically
+
 PROGRAMS = ("apptainer", "singularity")
 # Of the environment, a step sees these: the container has its own PATH, home and libraries.
-PASSED_ON = ("GPU", "CUDA_VISIBLE_DEVICES", "CHOREO", "NCU", "CUTLASS_HOME", "COLUMNS", "NO_COLOR", "CI")
+PASSED_ON = (
+    *("GPU", "CUDA_VISIBLE_DEVICES", "CHOREO", "NCU", "CUTLASS_HOME", "COLUMNS", "NO_COLOR", "CI"),
+    *("SALA_RUNNER", "SALA_IMAGE"),  # provenance
+)
 
 
 def program() -> str | None:
     """Apptainer, or Singularity, whose command line it shares; None if this machine has neither."""
     return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+
+
+def digest(image: Path, kept: Path) -> str:
+    """SHA-256 of an image, which has gigabytes: remembered in the folder ``kept`` for the file as it is."""
+    state = image.stat()
+    known = hashlib.sha256(f"{image} {state.st_size} {state.st_mtime_ns}".encode()).hexdigest()[:16]
+    place = kept / f"image-{known}.sha256"
+    if place.exists():
+        return place.read_text().strip()
+    found = hashlib.sha256()
+    with image.open("rb") as file:
+        while block := file.read(1 << 22):
+            found.update(block)
+    write_atomically(place, f"{found.hexdigest()}\n")
+    return found.hexdigest()
 
 
 def check_paths(*paths: Path) -> None:

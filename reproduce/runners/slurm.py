@@ -130,7 +130,8 @@ class SlurmRunner:
         parameters["additional_parameters"] |= {"output": str(log).replace("%", "%%").replace("%%j", "%j")}
         if previous:
             parameters["dependency"] = f"afterany:{previous}"
-        job = SlurmJob(name, tuple(arguments), folder, limit, gpu, self.image)
+        digest = apptainer.digest(self.image, _FOLDER) if self.image else ""
+        job = SlurmJob(name, tuple(arguments), folder, limit, gpu, self.image, digest)
         place = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_FOLDER))
         said = StringIO()
         try:

@@ -20,7 +20,7 @@ EXIT_USAGE = 2
 @dataclass(frozen=True)
 class SlurmJob:
     """One step, called on the node; returns its exit status. ``limit_s`` ends it before Slurm's own limit would, with a
-    message. ``gpu``: whether the step uses one. ``image``: an Apptainer image to run it in.
+    message. ``gpu``: whether the step uses one. ``image``: an Apptainer image to run it in, and its ``digest``.
     """
 
     step: str
@@ -29,11 +29,15 @@ class SlurmJob:
     limit_s: float
     gpu: bool = False
     image: Path | None = None
+    digest: str = ""
 
     def __call__(self) -> int:
         # submitit would requeue the job on the signal by which Slurm can announce the end; the step resumes by itself.
         signal.signal(signal.SIGUSR2, signal.SIG_IGN)
         _choose_gpu()
+        os.environ["SALA_RUNNER"] = "slurm"
+        if self.image:
+            os.environ["SALA_IMAGE"] = f"{self.image.name} sha256:{self.digest}"
         try:
             return self._in_image(self.image) if self.image else self._here()
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,15 @@ def test_the_environment_is_set_by_prefix() -> None:
     for program, prefix in (("/usr/bin/apptainer", "APPTAINERENV_"), ("singularity", "SINGULARITYENV_")):
         found = apptainer.environment(program, ROOT, outside)
         assert found == {prefix + name: value for name, value in inside.items()}
+
+
+def test_an_images_digest_is_that_of_the_file_as_it_is(tmp_path: Path) -> None:
+    image = tmp_path / "sala.sif"
+    for content in (b"one", b"other"):
+        image.write_bytes(content)
+        wanted = hashlib.sha256(content).hexdigest()
+        assert [apptainer.digest(image, tmp_path / "kept") for _ in range(2)] == [wanted, wanted]
+    assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
 def test_folders_that_no_option_can_name() -> None:

@@ -4,6 +4,7 @@ about.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
@@ -254,7 +255,7 @@ def test_a_job_that_would_wait_for_ever(options: str, message: str, tmp_path: Pa
 def test_in_an_image(make_choreo, stub_apptainer, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     folder, last = stub_apptainer()
     image = tmp_path / "sala.sif"
-    image.touch()
+    image.write_bytes(b"image")
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("CHOREO", make_choreo().command[0])
     monkeypatch.setenv("SALA_SIF", str(image))
@@ -265,6 +266,8 @@ def test_in_an_image(make_choreo, stub_apptainer, tmp_path: Path, monkeypatch) -
     assert str(image) in words and "--nv" not in words
     document = results.load(tmp_path / "results", "figure2")
     assert document is not None and document.complete
+    assert document.provenance["runner"] == "slurm"
+    assert document.provenance["image"] == f"sala.sif sha256:{hashlib.sha256(b'image').hexdigest()}"
 
 
 def test_no_such_image(monkeypatch: pytest.MonkeyPatch) -> None:
