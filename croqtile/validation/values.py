@@ -1,0 +1,477 @@
+"""What a PTX register may hold, and what instructions make of it. Whatever is not known exactly is :data:`UNKNOWN`.
+
+The values
+    int       a known number, unsigned, as wide as its register
+    Shared    an address in shared memory, or what a matrix descriptor makes of one: (base >> shift) + offset
+    Launch    a number that only the launch knows (parameters, block indices), by its values at sample launches
+    Trip      a launch-time parameter of the analysed program (a trip count), plus a constant
+    Count     a loop counter whose value is known up to a multiple of the modulus
+    Map       a tensor map: the number of the kernel's parameter
+    Waited    the predicate that a test of an mbarrier sets
+    Question  a comparison with a trip count that is open
+    Lanes     one value for each of the 128 threads of a warpgroup
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Union
+
+WARPGROUP = 128
+WINDOW_BITS = 18  # addresses of shared memory are below 256 KiB (sm_90: 227 KiB per CTA, 1 KiB of the system before it)
+
+
+class Unknown:
+    def __repr__(self) -> str:
+        return "unknown"
+
+
+UNKNOWN = Unknown()
+
+
+@dataclass(frozen=True)
+class Shared:
+    """``base`` names a variable, or ``up(variable, n)``: its address rounded up to n; a multiple of ``align``."""
+
+    base: str
+    align: int
+    offset: int = 0
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    samples: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Trip:
+    parameter: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Count:
+    """``value`` + modulus · j, for the same unknown j ≥ 0 in all counters and in the parameters."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """(trip or count) / divisor, as multiplication by a reciprocal leaves it."""
+
+    dividend: Union[Trip, Count]
+    divisor: int
+
+
+@dataclass(frozen=True)
+class Map:
+    parameter: int
+
+
+@dataclass(frozen=True)
+class Waited:
+    barrier: Shared
+    parity: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """The predicate ``parameter test number``, open so far. ``counted``: the number is a :class:`Count`."""
+
+    test: str
+    parameter: str
+    number: int
+    counted: bool
+
+
+@dataclass(frozen=True)
+class Lanes:
+    values: tuple[Scalar, ...]
+
+
+Scalar = Union[int, Shared, Launch, Trip, Count, Quotient, Map, Waited, Question, Unknown]
+Value = Union[Scalar, Lanes]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a path through the program knows of a parameter: low ≤ parameter ≤ high (None: no bound).
+
+    ``shifted``: the bounds are those of parameter − modulus · j, with the j of :class:`Count`."""
+
+    low: int
+    high: int | None = None
+    shifted: bool = False
+
+    @property
+    def exact(self) -> int | None:
+        return self.low if self.low == self.high else None
+
+
+def signed(value: int, bits: int = 32) -> int:
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def width(type_name: str) -> int:
+    """Bits of ``s32``, ``b64``, …; predicates count as 1."""
+    return 1 if type_name == "pred" else int(type_name[1:])
+
+
+def _quotient(a: int, b: int) -> int:
+    q = abs(a) // abs(b)
+    return q if (a < 0) == (b < 0) else -q
+
+
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "lo": operator.lt,
+    "ls": operator.le,
+    "hi": operator.gt,
+    "hs": operator.ge,
+}
+COMPARISONS = frozenset(_COMPARE)
+
+
+def integer(name: str, form: tuple[str, ...], kind: str, args: tuple[int, ...]) -> int | None:
+    """One integer instruction: ``name`` with its modifiers ``form`` on operands of type ``kind``; None if it is none
+    of those that are evaluated. Raises ZeroDivisionError."""
+    bits = width(kind)
+    is_signed = kind.startswith("s")
+    full = (1 << bits) - 1
+    a, b, c = (*(signed(x, bits) if is_signed else x & full for x in args), 0, 0, 0)[:3]
+    if name == "setp":
+        return int(_COMPARE[form[0]](a, b))
+    wide = name in ("mul", "mad") and "wide" in form
+    result: int | None = {
+        "add": lambda: a + b,
+        "sub": lambda: a - b,
+        "mul": lambda: (a * b) >> (bits if "hi" in form else 0),
+        "mad": lambda: None if "hi" in form else a * b + c,
+        "and": lambda: a & b,
+        "or": lambda: a | b,
+        "xor": lambda: a ^ b,
+        "not": lambda: ~a,
+        "neg": lambda: -a,
+        "abs": lambda: abs(a),
+        "min": lambda: min(a, b),
+        "max": lambda: max(a, b),
+        "shl": lambda: a << min(args[1] & 0xFFFFFFFF, bits),
+        "shr": lambda: a >> min(args[1] & 0xFFFFFFFF, bits),
+        "div": lambda: _quotient(a, b),
+        "rem": lambda: a - _quotient(a, b) * b,
+        "mov": lambda: a,
+        "cvta": lambda: a,
+    }.get(name, lambda: None)()
+    if result is None:
+        return None
+    return result & ((1 << (2 * bits if wide else bits)) - 1)
+
+
+class Evaluator:
+    """Evaluates instructions. ``modulus``: what counters are known up to. ``trips``: each parameter's values at the
+    sample launches; a comparison of launch values that comes out alike at all samples is taken as decided."""
+
+    def __init__(self, modulus: int, trips: dict[str, tuple[int, ...]]) -> None:
+        self.modulus = modulus
+        self.trips = trips
+        self.decided = 0  # comparisons of launch values that were decided by the samples
+        self._cache: dict[tuple[object, ...], Scalar] = {}
+
+    def apply(self, opcode: str, args: tuple[Value, ...], bounds: dict[str, Bounds]) -> Value:
+        if any(isinstance(arg, Lanes) for arg in args):
+            rows = [arg.values if isinstance(arg, Lanes) else (arg,) * WARPGROUP for arg in args]
+            return joined(tuple(self.scalar(opcode, row, bounds) for row in zip(*rows, strict=True)))
+        return self.scalar(opcode, args, bounds)  # type: ignore[arg-type]
+
+    def scalar(self, opcode: str, args: tuple[Scalar, ...], bounds: dict[str, Bounds]) -> Scalar:
+        if any(isinstance(arg, (Unknown, Question, Waited)) for arg in args) and opcode != "mov.pred":
+            return UNKNOWN
+        if any(isinstance(arg, (Trip, Quotient)) for arg in args):
+            return self._scalar(opcode, args, bounds)
+        key = (opcode, args)
+        if key not in self._cache:
+            self._cache[key] = self._scalar(opcode, args, bounds)
+        return self._cache[key]
+
+    def _scalar(self, opcode: str, args: tuple[Scalar, ...], bounds: dict[str, Bounds]) -> Scalar:
+        name, *form = opcode.split(".")
+        kind = form[-1]
+        if name == "mov" or name == "cvta":
+            return args[0]
+        if name == "selp":
+            return (args[0] if args[2] else args[1]) if isinstance(args[2], int) else UNKNOWN
+        if kind[0] == "f":
+            return UNKNOWN
+        if name == "cvt":
+            return self._convert(form, args[0])
+        if all(isinstance(arg, int) for arg in args):
+            return self._integers(name, tuple(form), kind, args)  # type: ignore[arg-type]
+        if any(isinstance(arg, Launch) for arg in args):
+            return self._launch(name, tuple(form), kind, args)
+        if any(isinstance(arg, Shared) for arg in args):
+            return _shared(name, form, args)
+        return self._counted(name, form, args, bounds)
+
+    def _convert(self, form: list[str], value: Scalar) -> Scalar:
+        to, source = form[-2], form[-1]
+        if to[0] == "f" or source[0] == "f":
+            return UNKNOWN
+        if isinstance(value, int):
+            number = signed(value, width(source)) if source[0] == "s" else value & ((1 << width(source)) - 1)
+            return number & ((1 << width(to)) - 1)
+        if isinstance(value, Launch):
+            return self.launch(tuple(int(str(self._convert(form, v))) for v in value.samples), to)
+        return value if isinstance(value, (Shared, Trip, Count)) and width(to) >= 32 else UNKNOWN
+
+    def _integers(self, name: str, form: tuple[str, ...], kind: str, args: tuple[int, ...]) -> Scalar:
+        if name == "setp" and len(args) != 2:
+            return UNKNOWN
+        try:
+            result = integer(name, form, kind, args)
+        except (ZeroDivisionError, KeyError):
+            return UNKNOWN
+        return UNKNOWN if result is None else result
+
+    # -- values that the launch decides
+
+    def _launch(self, name: str, form: tuple[str, ...], kind: str, args: tuple[Scalar, ...]) -> Scalar:
+        rows = []
+        for arg in args:
+            found = self.samples(arg)
+            if found is None:
+                return UNKNOWN
+            rows.append(found)
+        results = []
+        for row in zip(*rows, strict=True):
+            result = self._integers(name, form, kind, row)
+            if not isinstance(result, int):
+                return UNKNOWN
+            results.append(result)
+        if name == "setp":
+            if len(set(results)) > 1:
+                return UNKNOWN
+            self.decided += 1
+            return results[0]
+        return self.launch(tuple(results), kind)
+
+    def samples(self, value: Scalar) -> tuple[int, ...] | None:
+        count = len(next(iter(self.trips.values()), ()))
+        if isinstance(value, Launch):
+            return value.samples
+        if isinstance(value, int):
+            return (value,) * (count or 1)
+        if isinstance(value, Trip):
+            return tuple(v + value.offset & 0xFFFFFFFF for v in self.trips[value.parameter])
+        return None
+
+    def launch(self, samples: tuple[int, ...], kind: str) -> Scalar:
+        """A launch value: a parameter of the program plus a constant, if it is one at every sample."""
+        bits = width(kind)
+        for parameter, values in self.trips.items():
+            offset = signed(samples[0], bits) - values[0]
+            if all(signed(a, bits) - b == offset for a, b in zip(samples, values, strict=True)):
+                return Trip(parameter, offset)
+        return Launch(samples)
+
+    # -- trip counts and counters
+
+    def residue(self, value: Trip | Count, bounds: dict[str, Bounds]) -> tuple[int, int] | None:
+        """(a number with the same residue, a lower bound)."""
+        if isinstance(value, Count):
+            return value.value, value.value
+        exact = bounds[value.parameter].exact
+        return None if exact is None else (exact + value.offset, exact + value.offset)
+
+    def _counted(self, name: str, form: list[str], args: tuple[Scalar, ...], bounds: dict[str, Bounds]) -> Scalar:
+        first = args[0]
+        second: Scalar = args[1] if len(args) > 1 else 0
+        if name == "setp":
+            return self._compare(form[0], first, second, bounds) if len(args) == 2 else UNKNOWN
+        if name == "add" and isinstance(first, int):
+            first, second = second, first
+        if isinstance(first, Quotient):
+            return self._of_quotient(name, first, second, bounds)
+        if not isinstance(first, (Trip, Count)):
+            return UNKNOWN
+        if isinstance(second, (Trip, Count)):
+            return self._difference(first, second) if name == "sub" else UNKNOWN
+        if not isinstance(second, int):
+            return UNKNOWN
+        if name in ("add", "sub"):
+            return _moved(first, signed(second) if name == "add" else -signed(second))
+        if name == "shr" and second == 31 and self.lowest(first, bounds) >= 0:
+            return 0
+        return self._divided(name, form, first, second, bounds)
+
+    def lowest(self, value: Trip | Count, bounds: dict[str, Bounds]) -> int:
+        return value.value if isinstance(value, Count) else bounds[value.parameter].low + value.offset
+
+    def _difference(self, first: Trip | Count, second: Trip | Count) -> Scalar:
+        if isinstance(first, Trip) and isinstance(second, Trip) and first.parameter == second.parameter:
+            return first.offset - second.offset & 0xFFFFFFFF
+        if isinstance(first, Count) and isinstance(second, Count):
+            return first.value - second.value & 0xFFFFFFFF
+        return UNKNOWN
+
+    def _divided(
+        self, name: str, form: list[str], value: Trip | Count, number: int, bounds: dict[str, Bounds]
+    ) -> Scalar:
+        """What depends on the value modulo a divisor of the modulus alone."""
+        if self.lowest(value, bounds) < 0:
+            return UNKNOWN
+        if name == "mul" and "hi" in form:
+            divisor = round((1 << 32) / number) if number else 0
+            if divisor > 1 and 0 < number * divisor - (1 << 32) <= divisor and self.modulus % divisor == 0:
+                return Quotient(value, divisor)
+            return UNKNOWN
+        known = self.residue(value, bounds)
+        if known is None:
+            return UNKNOWN
+        mask = signed(number)
+        if name == "rem" and mask > 0 and self.modulus % mask == 0:
+            return known[0] % mask
+        if name == "and":
+            low = mask if mask >= 0 else ~mask
+            if low & (low + 1) or self.modulus % (low + 1):
+                return UNKNOWN
+            rest = known[0] & low
+            return rest if mask >= 0 else _moved(value, -rest)
+        return UNKNOWN
+
+    def _of_quotient(self, name: str, first: Quotient, second: Scalar, bounds: dict[str, Bounds]) -> Scalar:
+        if (name == "shr" and second == 31) or (name == "add" and second == 0):
+            return 0 if name == "shr" else first
+        known = self.residue(first.dividend, bounds)
+        if name == "mul" and second == first.divisor and known is not None:
+            return _moved(first.dividend, -(known[0] % first.divisor))
+        return UNKNOWN
+
+    def _compare(self, test: str, first: Scalar, second: Scalar, bounds: dict[str, Bounds]) -> Scalar:
+        question = comparison(test, first, second)
+        if question is None:
+            return UNKNOWN
+        test, parameter, number = question
+        known = bounds[parameter]
+        if known.shifted and not isinstance(first, Count) and not isinstance(second, Count):
+            known = Bounds(known.low)  # with a plain number, only the lower bound can be compared
+        answer = decide(test, known, number)
+        counted = isinstance(first, Count) or isinstance(second, Count)
+        return answer if isinstance(answer, int) else Question(test, parameter, number, counted)
+
+
+def joined(values: tuple[Scalar, ...]) -> Value:
+    return values[0] if all(value == values[0] for value in values) else Lanes(values)
+
+
+def _moved(value: Trip | Count, by: int) -> Scalar:
+    if isinstance(value, Count):
+        return Count(value.value + by)
+    return replace(value, offset=value.offset + by)
+
+
+_SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def comparison(test: str, first: Scalar, second: Scalar) -> tuple[str, str, int] | None:
+    """``first test second`` as (test, parameter, number): parameter test number. None if it is no such question."""
+    test = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}.get(test, test)
+    if isinstance(second, Trip):
+        first, second, test = second, first, _SWAPPED[test]
+    if not isinstance(first, Trip) or not isinstance(second, (int, Count)):
+        return None
+    number = signed(second) if isinstance(second, int) else second.value
+    return test, first.parameter, number - first.offset
+
+
+def decide(test: str, bounds: Bounds, number: int) -> Scalar:
+    """Is ``parameter test number``, for all values of the parameter? 1, 0, or unknown."""
+    low, high = bounds.low, bounds.high
+    below = high is not None and high < number
+    above = low > number
+    same = low == high == number
+    known = {
+        "lt": (below, above or low == number),
+        "ge": (above or low == number, below),
+        "gt": (above, below or high == number),
+        "le": (below or high == number, above),
+        "eq": (same, below or above),
+        "ne": (below or above, same),
+    }[test]
+    return 1 if known[0] else 0 if known[1] else UNKNOWN
+
+
+def refine(test: str, bounds: Bounds, number: int, holds: bool) -> Bounds:
+    """What is known once ``parameter test number`` is found to hold (or not)."""
+    if not holds:
+        test = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}[test]
+    low, high = bounds.low, bounds.high
+    if test in ("ge", "gt", "eq"):
+        low = max(low, number + (test == "gt"))
+    if test in ("le", "lt", "eq"):
+        high = number - (test == "lt") if high is None else min(high, number - (test == "lt"))
+    if test == "ne" and low == number:
+        low += 1
+    return Bounds(low, high, bounds.shifted)
+
+
+def _shared(name: str, form: list[str], args: tuple[Scalar, ...]) -> Scalar:
+    """Arithmetic with one address. Exact for every base that is a multiple of its alignment."""
+    numbers = [arg for arg in args if isinstance(arg, int)]
+    places = [arg for arg in args if isinstance(arg, Shared)]
+    if len(places) == 2 and name == "sub" and replace(places[0], offset=0) == replace(places[1], offset=0):
+        return places[0].offset - places[1].offset & 0xFFFFFFFF
+    if len(places) != 1 or len(numbers) != len(args) - 1:
+        return UNKNOWN
+    place = places[0]
+    bits = width(form[-1])
+    if name == "add" or (name == "sub" and isinstance(args[0], Shared)):
+        number = signed(numbers[0], bits)
+        return replace(place, offset=place.offset + (number if name == "add" else -number))
+    if name == "mad" and isinstance(args[2], Shared) and "hi" not in form:
+        number = signed(numbers[0], bits) * signed(numbers[1], bits)
+        return replace(place, offset=place.offset + number)
+    number = numbers[0] & ((1 << bits) - 1)
+    unit = place.align >> place.shift
+    if name == "shr" and isinstance(args[0], Shared):
+        if place.offset % (1 << number) or place.offset < 0 or unit >> number == 0:
+            return UNKNOWN
+        return replace(place, offset=place.offset >> number, shift=place.shift + number)
+    if unit == 0 or place.offset < 0:
+        return UNKNOWN
+    inside = place.offset % unit
+    outside = place.offset - inside
+    if name == "and":
+        return _masked(place, number, bits)
+    if name == "or":
+        high = number // unit * unit
+        if high % (1 << (WINDOW_BITS - place.shift)) or outside >> (WINDOW_BITS - place.shift):
+            return UNKNOWN
+        return replace(place, offset=outside + (inside | number % unit) + high)
+    if name == "xor" and number < unit:
+        return replace(place, offset=outside + (inside ^ number))
+    return UNKNOWN
+
+
+def _masked(place: Shared, mask: int, bits: int) -> Scalar:
+    unit = place.align >> place.shift
+    inside = place.offset % unit
+    if mask < unit:
+        return inside & mask
+    window = (1 << (WINDOW_BITS - place.shift)) - 1
+    if (mask | (unit - 1)) & window == window:  # keeps every bit of the base
+        return replace(place, offset=place.offset - inside + (inside & mask))
+    step = (1 << bits) - mask
+    rounds = step > unit and step & (step - 1) == 0 and place.offset == step - 1
+    if rounds and place.shift == 0:  # (base + step − 1) & −step
+        return Shared(f"up({place.base}, {step})", step)
+    return UNKNOWN
