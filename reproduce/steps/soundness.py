@@ -107,14 +107,14 @@ def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]
     found: tuple[Table, ...] = ()
     if "simulator" in _groups(context):
         names = _subjects()
-        found += (_summary(records, names), _mutant_table(records, names))
+        found += (_summary(records, names, context), _mutant_table(records, names))
         found += (_rule_table(records), _byte_table(records, names))
     return (
         found + stress.tables(records, context.options.seeds or stress.SEEDS) if "stress" in _groups(context) else found
     )
 
 
-def _summary(records: Mapping[str, Record], names: list[str]) -> Table:
+def _summary(records: Mapping[str, Record], names: list[str], context: Context) -> Table:
     """One row for each claim: how much was tried, and how often it was found broken."""
     columns = (Column("tried", "tried", kind="text"), Column("broken", "broken"))
     programs = records.get("programs", _MISSING)
@@ -136,7 +136,9 @@ def _summary(records: Mapping[str, Record], names: list[str]) -> Table:
     rows.append(_sum_row("executions", "kernels and examples under all schedules", covered, "transitions", "findings"))
     mutated = [records.get(f"mutants.{name}", _MISSING) for name in names]
     rows.append(_sum_row("mutants", "programs with one thing wrong that survive", mutated, "mutants", "survived"))
-    return Table("soundness", "The engine's answers against the simulator", columns, tuple(rows))
+    if "stress" in _groups(context):
+        rows += stress.summary_rows(records, context.options.seeds or stress.SEEDS)
+    return Table("soundness", "The evidence of soundness", columns, tuple(rows))
 
 
 def _tried(record: Record) -> str | None:

@@ -232,6 +232,38 @@ def tables(records: Mapping[str, Record], seeds: int = SEEDS) -> tuple[Table, ..
     return (_stress_table(records, seeds), _wrong_table(records, seeds))
 
 
+def summary_rows(records: Mapping[str, Record], seeds: int = SEEDS) -> tuple[Row, Row]:
+    """Rows of the summary of ``soundness``: launches with another output, and wrong builds that nothing showed."""
+    keys = [_key(kernel, mode, seeds) for kernel in _ARGUMENTS for mode in _modes(kernel)]
+    label = "launches of compiled kernels under stress with another output"
+    sound = _summary_row("stress", label, [records.get(key, MISSING) for key in keys], "seeds", "differing", "launches")
+    wrong = [records.get(wrong.key(seeds), MISSING) for wrong in WRONG]
+    missed = [_missed(record) for record in wrong]
+    label = "builds that are wrong on purpose and not caught"
+    return sound, _summary_row("wrong", label, missed, "builds", "missed", "builds")
+
+
+def _missed(record: Record) -> Record:
+    if record.status != MEASURED:
+        return record
+    return Record(MEASURED, {"builds": 1, "missed": 0 if record.values["caught"] else 1})
+
+
+def _summary_row(id: str, label: str, found: list[Record], tried: str, broken: str, unit: str) -> Row:
+    missing = next((record for record in found if record.status != MEASURED), None)
+    if missing is not None:
+        return Row(id, label, {"tried": missing.cell(tried), "broken": missing.cell(broken)})
+    sums = {name: sum(int(str(record.values[name])) for record in found) for name in (tried, broken)}
+    return Row(
+        id,
+        label,
+        {
+            "tried": Cell(f"{sums[tried]} {unit}"),
+            "broken": Cell(sums[broken], verdict=DIFFERS if sums[broken] else EQUAL),
+        },
+    )
+
+
 def _stress_table(records: Mapping[str, Record], seeds: int) -> Table:
     columns = (
         Column("seeds", "seeds", kind="text"),
@@ -256,7 +288,7 @@ def _stress_table(records: Mapping[str, Record], seeds: int) -> Table:
 
 def _wrong_table(records: Mapping[str, Record], seeds: int) -> Table:
     columns = (
-        Column("showed", "seeds that show it", kind="text"),
+        Column("showed", "shown by", kind="text"),
         Column("undisturbed", "also undisturbed", kind="text"),
     )
     rows, caught, measured = [], 0, 0

@@ -61,17 +61,21 @@ def test_sound_builds_that_never_differ_and_wrong_ones_that_do(run) -> None:  # 
     assert [cells[key].value for key in ("seeds", "differing", "hung", "slowdown")] == [5, 0, 0, 4.0]
     assert wrong.rows[0].cells["showed"].value == "3 of 5" and wrong.rows[0].cells["undisturbed"].value == "no"
     assert wrong.notes[0] == f"Caught: {len(stress.WRONG)} of {len(stress.WRONG)}."
+    launches, builds = stress.summary_rows(document.records, 5)
+    assert launches.verdict == builds.verdict == "equal" and launches.cells["tried"].value == "115 launches"
 
 
 def test_a_sound_build_that_differs(run, few: None) -> None:  # type: ignore[no-untyped-def]
     document = run(BAD, BAD)
     assert verdicts(document, 0) == {"differs"} and outcome(document) == 1
+    assert stress.summary_rows(document.records, 5)[0].cells["broken"].value == 9
 
 
 def test_a_wrong_build_that_nothing_catches(run, few: None) -> None:  # type: ignore[no-untyped-def]
     document = run(GOOD, GOOD)
     assert verdicts(document, 1) == {"differs"} and outcome(document) == 1
     assert document.tables[1].notes[0].startswith("Caught: 0 of")
+    assert stress.summary_rows(document.records, 5)[1].cells["broken"].value == len(stress.WRONG)
 
 
 def test_a_sound_build_that_is_wrong_before_any_delay(run, few: None) -> None:  # type: ignore[no-untyped-def]
