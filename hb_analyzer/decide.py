@@ -38,7 +38,7 @@ from hb_analyzer.regions import Atoms
 from hb_analyzer.report import Defect, Report, Verdict
 from hb_analyzer.single_loop import OutOfClassError
 from hb_analyzer.sweep import sweep
-from hb_analyzer.traverse import walk
+from hb_analyzer.traverse import accesses_of, walk
 from hb_analyzer.trips import Domain, domain_of
 from hb_analyzer.unroll import Unroller
 from hb_analyzer.unrolling import ModelError, TooLargeError, Unrolling
@@ -118,6 +118,8 @@ def decide(program: Program) -> Decision:
     try:
         validate(program)
         _refuse_statically(decision, pairs)
+        for event in sorted({str(a.event) for a in accesses_of(program) if a.event in decision.silent}):
+            decision.notes.append(f"whether somebody waits for every copy bound to {event} is not checked")
         _decide_open(decision, domain_of(program), pairs)
     except UnboundedError as error:
         _refuse_rest(decision, pairs, str(error))

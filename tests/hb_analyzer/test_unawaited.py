@@ -18,6 +18,7 @@ from hb_analyzer.model import (
     If,
     Loop,
     Name,
+    Opaque,
     Parameter,
     Program,
     Role,
@@ -153,6 +154,12 @@ def test_an_event_with_a_defect_is_reported_for_that() -> None:
     report = analyse(source)
     assert report.arrivals
     assert report.unawaited == ()
+
+
+def test_an_event_that_the_model_cannot_follow_is_not_judged() -> None:
+    report = analyse(program((COPY, Trigger("e"), Opaque("a branch on data", events=("e",)))))
+    assert report.unawaited == ()
+    assert "whether somebody waits for every copy bound to e is not checked" in report.notes
 
 
 def test_pairs_are_not_affected() -> None:
