@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from reproduce import process, results
+from reproduce import process, provenance, results
 from reproduce.report import show_document, show_summary
 from reproduce.results import Document
 from reproduce.schedule import Ended, Job, Schedule
@@ -41,6 +41,7 @@ class Campaign:
     folder: Path
     to: Console
     started: float = field(default_factory=time.monotonic)
+    when: str = field(default_factory=provenance.now)
     outcomes: list[Outcome] = field(default_factory=list)
     first_verdict_s: float | None = None
 
@@ -101,11 +102,14 @@ def side_by_side(
     def ended(end: Ended) -> None:
         name, where = end.job.name, "no GPU" if end.gpu is None else f"GPU {end.gpu}"
         campaign.to.print(Text(f"{name:11} | ended after {end.seconds:.1f} s ({where})"))
-        outcome = Outcome(name, end.seconds, end.status)
+        outcome = Outcome(name, end.seconds, end.status if end.status >= 0 else 128 - end.status)
         try:
-            outcome.document = results.load(campaign.folder, name) if end.status in expected_statuses else None
+            document = results.load(campaign.folder, name) if end.status in expected_statuses else None
         except results.ResultsError as error:
             outcome.problem = str(error)
+        else:
+            # A step that broke leaves the file of an earlier run.
+            outcome.document = document if document and document.provenance["started"] >= campaign.when else None
         if outcome.document is None:
             outcome.problem = outcome.problem or last.get(name, "") or f"exit status {end.status}"
             outcome.status = outcome.status or 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from reproduce.results import Document
-from reproduce.tables import MEASURED, Table
+from reproduce.tables import MEASURED, SLOWED, Cell, Table
 
 
 def frame(table: Table) -> pd.DataFrame:
@@ -23,18 +23,19 @@ def frame(table: Table) -> pd.DataFrame:
                 name = f"{column.title} [B]"
             record[name] = cell.value if cell else None
             record[f"{column.title} paper"] = cell.paper if cell else None
-            measured = cell is None or cell.status == MEASURED
-            record[f"{column.title} status"] = (
-                "" if cell is None else cell.verdict if measured else _why(cell.status, cell.reason)
-            )
+            record[f"{column.title} status"] = _status(cell) if cell else ""
         record |= {"paper": row.paper, "verdict": row.verdict}
         records.append(record)
     made: pd.DataFrame = pd.DataFrame.from_records(records).set_index("row")
     return made
 
 
-def _why(status: str, reason: str) -> str:
-    return f"{status}: {reason}" if reason else status
+def _status(cell: Cell) -> str:
+    if cell.slowed_by:
+        return f"{SLOWED}: {cell.slowed_by}"
+    if cell.status == MEASURED:
+        return cell.verdict
+    return f"{cell.status}: {cell.reason}" if cell.reason else cell.status
 
 
 def write_csv(documents: Sequence[Document], folder: Path) -> list[Path]:

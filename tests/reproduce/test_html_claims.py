@@ -63,3 +63,13 @@ def test_gaps_name_what_has_no_value_and_why() -> None:
     failed = Cell(None, "failed", "wrong")
     found = claims.gaps(STEPS, {"figure2": figure2(failed)}, {"table4": "table4.json: no JSON"})
     assert [gap.why for gap in found[:2]] == ["failed: wrong", "table4.json: no JSON"]
+
+
+def test_what_soundness_rests_on() -> None:
+    row = Row(
+        "overlap", "a pair is never seen to break", {"tried": Cell("9 programs"), "broken": Cell(0, verdict="equal")}
+    )
+    table = Table("soundness", "S", (Column("tried", "tried", kind="text"), Column("broken", "broken")), (row,))
+    document = Document("soundness", "S", "", {"gpu": None}, {}, (table,), True)
+    found = claims.claims({"soundness": STEPS["soundness"]}, {"soundness": document}, {})
+    assert "A pair is never seen to break: 9 programs tried, 0 found broken." in found[0].details

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from reproduce.choreo import Choreo
 from reproduce.html import page
 from reproduce.step import Context
 from reproduce.steps import STEPS
-from reproduce.tables import Cell, Column, Row, Table
 from tests.reproduce.conftest import FakeMachine, Quiet
 
 KERNELS = [kernels.source("conv2d_fprop_ws_1p1c")]
@@ -135,15 +133,3 @@ def test_the_state_of_the_gpu_beside_what_was_timed(folder: Path, make_context, 
     assert "SM clock 1200 MHz, memory clock 3201 MHz, power 690 W, temperature 92 °C, power limit 700 W" in words
     assert re.search(r"slowed down by hardware thermal slowdown in \d+ of them", words)
     assert "timed while the GPU was slowed down (hardware thermal slowdown): not judged" in words
-
-
-def test_what_soundness_rests_on(folder: Path) -> None:
-    row = Row(
-        "overlap", "a pair is never seen to break", {"tried": Cell("9 programs"), "broken": Cell(0, verdict="equal")}
-    )
-    table = Table("soundness", "S", (Column("tried", "tried", kind="text"), Column("broken", "broken")), (row,))
-    figure2 = results.load(folder, "figure2")
-    assert figure2 is not None
-    results.save(replace(figure2, step="soundness", tables=(table,)), folder)
-    text = page.write(STEPS, folder, folder / "report", KERNELS).read_text(encoding="utf-8")
-    assert "A pair is never seen to break: 9 programs tried, 0 found broken." in text
