@@ -68,5 +68,5 @@ def read_host(cuda: str, function: str) -> HostSide:
             raise PtxError(f"parameter {position} of {function} is {name}, but {names[position]} is passed")
     if launch[2] != allowed[1]:
         raise PtxError(f"{launch[2]} bytes are requested for {function}, but {allowed[1]} are allowed")
-    block = {name: axis for name, axis in re.findall(r"const int (\w+) = blockIdx\.([xyz]);", wrapper)}
+    block: dict[str, str] = dict(re.findall(r"const int (\w+) = blockIdx\.([xyz]);", wrapper))
     return HostSide(parameters, maps, block, int(launch[1]), int(launch[2]))

@@ -24,11 +24,12 @@ from croqtile.validation.values import (
     Count,
     Evaluator,
     Lanes,
-    Launch,
     Map,
     Question,
+    Rest,
     Shared,
     Trip,
+    Undetermined,
     Unknown,
     Value,
     Waited,
@@ -56,8 +57,51 @@ class Divided(Exception):
 
 # Instructions without an effect on memory or other threads, by first word.
 _PURE = frozenset(
-    "add sub mul mad fma and or xor not neg abs min max shl shr shf div rem mov cvt cvta selp setp set slct ex2 lg2 rcp "
-    "rsqrt sqrt sin cos tanh copysign prmt bfe bfi lop3 popc clz brev sad testp".split()
+    (
+        "add",
+        "sub",
+        "mul",
+        "mad",
+        "fma",
+        "and",
+        "or",
+        "xor",
+        "not",
+        "neg",
+        "abs",
+        "min",
+        "max",
+        "shl",
+        "shr",
+        "shf",
+        "div",
+        "rem",
+        "mov",
+        "cvt",
+        "cvta",
+        "selp",
+        "setp",
+        "set",
+        "slct",
+        "ex2",
+        "lg2",
+        "rcp",
+        "rsqrt",
+        "sqrt",
+        "sin",
+        "cos",
+        "tanh",
+        "copysign",
+        "prmt",
+        "bfe",
+        "bfi",
+        "lop3",
+        "popc",
+        "clz",
+        "brev",
+        "sad",
+        "testp",
+    )
 )
 _IGNORED = ("prefetch.tensormap", "setmaxnreg.", "ld.param", "ld.global", "ld.const", "st.global", "nanosleep.")
 _REGISTER = re.compile(r"%[A-Za-z_]\w*(?:\.[xyz])?|[A-Za-z_]\w*@\d+")
@@ -155,7 +199,7 @@ class _State(Generic[State_]):
 
 
 class Listener(Generic[State_]):
-    """Told of every event on every path. Its states must be comparable; counters in them are the listener's to shift."""
+    """Told of every event on every path. Its states must be comparable."""
 
     def start(self) -> State_:
         raise NotImplementedError
@@ -225,7 +269,13 @@ class Walk(Generic[State_]):
                 return
             if instruction.opcode == "trap":
                 return
-            self._execute(state, instruction)
+            try:
+                self._execute(state, instruction)
+            except Undetermined as open_:
+                for bounds in state.bounds[open_.parameter].split(open_.modulus):
+                    work.append(state.copy())
+                    work[-1].bounds[open_.parameter] = bounds
+                return
             state.position += 1
 
     # -- loops
@@ -243,12 +293,15 @@ class Walk(Generic[State_]):
             counters = self._advanced(known, state)
             if counters is None:
                 continue
-            if all(isinstance(registers[name], Count) for name in counters):
+            if all(isinstance(registers[name], (Count, Rest)) for name in counters):
                 return None
             widened = known.copy()
             for name in counters:
                 value = known.registers[name]
-                widened.registers[name] = Count(values.signed(value)) if isinstance(value, int) else value
+                if isinstance(value, int):
+                    widened.registers[name] = Count(values.signed(value))
+                elif isinstance(value, Trip):
+                    widened.registers[name] = Rest(value.parameter, value.offset)
             widened.bounds = {n: replace(b, shifted=True) for n, b in known.bounds.items()}
             if any(self._equal(other, widened) for other in earlier):
                 return None
@@ -266,7 +319,7 @@ class Walk(Generic[State_]):
         )
 
     def _advanced(self, known: _State[State_], state: _State[State_]) -> list[str] | None:
-        """The registers that are greater by the modulus, if that is all that differs and the bounds have moved along."""
+        """The registers that have moved by the modulus, if that is all that differs and the bounds have moved along."""
         modulus = self.evaluator.modulus
         if known.registers.keys() != state.registers.keys() or known.diverged != state.diverged:
             return None
@@ -274,6 +327,11 @@ class Walk(Generic[State_]):
         for name, before in known.registers.items():
             after = state.registers[name]
             if before == after:
+                continue
+            if isinstance(before, (Trip, Rest)) and isinstance(after, type(before)):
+                if after != replace(before, offset=before.offset - modulus):
+                    return None
+                counters.append(name)
                 continue
             if isinstance(before, int) and isinstance(after, int):
                 difference = values.signed(after) - values.signed(before)
@@ -285,7 +343,7 @@ class Walk(Generic[State_]):
                 return None
             counters.append(name)
         moved = {
-            n: Bounds(b.low + modulus, None if b.high is None else b.high + modulus, b.shifted)
+            n: replace(b, low=b.low + modulus, high=None if b.high is None else b.high + modulus)
             for n, b in known.bounds.items()
         }
         plain = {n: replace(b, shifted=False) for n, b in moved.items()}
@@ -331,7 +389,7 @@ class Walk(Generic[State_]):
         return False
 
     def _comparable(self, state: _State[State_], question: Question) -> bool:
-        return question.counted or not state.bounds[question.parameter].shifted
+        return question.comparable or not state.bounds[question.parameter].shifted
 
     def _usable(self, state: _State[State_], question: Question) -> Bounds:
         bounds = state.bounds[question.parameter]

@@ -25,7 +25,6 @@ from croqtile.validation.reference import Accesses, End, Environment, Reference,
 from croqtile.validation.values import WARPGROUP, Bounds, Shared
 from hb_analyzer import model
 
-
 _NO_BYTES = (0, 0, 0, 0)
 
 
@@ -68,12 +67,15 @@ class Findings:
 
 @dataclass(frozen=True)
 class Match:
-    """Where a thread is in the program. ``odd``: slots of events waited for an odd number of times. ``part``: bytes of
-    the current step done so far (``warps``: stores, by warp); ``expected``, ``issued``: bytes of the current setting; ``early``: its arrival has
-    been made. ``met``: nothing but arrivals and copies since the warps met; ``clean``: no matrix instruction or copy
-    out since then; ``unfenced``, ``unmet``: stores that no fence, no meeting follows. ``fenced``: before matrix
+    """Where a thread is in the program, and what it has done since.
+
+    ``odd``: slots of events waited for an odd number of times. ``part``: bytes of the current step done so far
+    (``warps``: stores, by warp); ``expected``, ``issued``: bytes of the current setting; ``early``: its arrival is
+    made. ``met``: nothing but arrivals and copies since the warps met; ``clean``: no matrix instruction or copy out
+    since then; ``unfenced``, ``unmet``: stores that no fence, no meeting follows. ``fenced``: before matrix
     instructions. ``out``: 1 copies out issued, 2 committed. ``last``, ``meetings``: the last operation of all threads,
-    and how often they have met since."""
+    and how often they have met since.
+    """
 
     position: int = 0
     env: Environment = ()
@@ -132,7 +134,7 @@ class Matcher(Listener[Match]):
         state = self._ahead(self._left(self._ahead(state, bounds)), bounds)
         if not isinstance(self.reference.code[state.position], End):
             raise Refusal(f"the code ends, but the program goes on with: {self._next(state)}")
-        if state.out or state.unfenced and state.unmet and self.leader and not self.together:
+        if state.out:
             raise Refusal("copies out are still under way at the end")
         self._mark(state)
 

@@ -125,16 +125,16 @@ class Reference:
     def value(self, expr: model.IntExpr, env: Environment, bounds: Mapping[str, Bounds]) -> int:
         """A slot. It must not depend on more than the residues of counters and parameters."""
         values = dict(env)
+        steps = dict.fromkeys(values, self.modulus)
         for name in model.names_in(expr) & self.parameters:
-            exact = bounds[name].exact
-            if exact is None:
-                raise Refusal(f"{expr} needs {name}, which the code has not compared with anything yet")
-            values[name] = exact
+            known = bounds[name]
+            values[name] = known.low
+            steps[name] = self.modulus if known.exact is not None else known.modulus
         result = model.evaluate(expr, values)
-        for name in values:
+        for name, step in steps.items():
             for times in (1, 2):
-                if model.evaluate(expr, {**values, name: values[name] + times * self.modulus}) != result:
-                    raise Refusal(f"{expr} depends on more than {name} modulo {self.modulus}")
+                if model.evaluate(expr, {**values, name: values[name] + times * step}) != result:
+                    raise Refusal(f"{expr} depends on more than is known of {name} here: its residue modulo {step}")
         return result
 
     def advance(self, position: int, env: Environment, bounds: Mapping[str, Bounds]) -> tuple[int, Environment]:

@@ -6,6 +6,7 @@ The values
     Launch    a number that only the launch knows (parameters, block indices), by its values at sample launches
     Trip      a launch-time parameter of the analysed program (a trip count), plus a constant
     Count     a loop counter whose value is known up to a multiple of the modulus
+    Rest      a counter that runs down from a trip count, known up to the same multiple
     Map       a tensor map: the number of the kernel's parameter
     Waited    the predicate that a test of an mbarrier sets
     Question  a comparison with a trip count that is open
@@ -14,6 +15,7 @@ The values
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -60,10 +62,18 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """parameter − modulus · j + offset, with the j of :class:`Count`: what is left of a trip count."""
+
+    parameter: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
 class Quotient:
     """(trip or count) / divisor, as multiplication by a reciprocal leaves it."""
 
-    dividend: Union[Trip, Count]
+    dividend: Union[Trip, Count, Rest]
     divisor: int
 
 
@@ -80,12 +90,13 @@ class Waited:
 
 @dataclass(frozen=True)
 class Question:
-    """The predicate ``parameter test number``, open so far. ``counted``: the number is a :class:`Count`."""
+    """The predicate ``parameter test number``, open so far. ``comparable``: its number goes with the bounds of the
+    parameter also where these are shifted."""
 
     test: str
     parameter: str
     number: int
-    counted: bool
+    comparable: bool
 
 
 @dataclass(frozen=True)
@@ -93,23 +104,51 @@ class Lanes:
     values: tuple[Scalar, ...]
 
 
-Scalar = Union[int, Shared, Launch, Trip, Count, Quotient, Map, Waited, Question, Unknown]
+Scalar = Union[int, Shared, Launch, Trip, Count, Rest, Quotient, Map, Waited, Question, Unknown]
 Value = Union[Scalar, Lanes]
+
+
+Counted = (Trip, Count, Rest)
+
+
+class Undetermined(Exception):
+    """What an instruction makes of a parameter depends on its residue modulo ``modulus``."""
+
+    def __init__(self, parameter: str, modulus: int) -> None:
+        super().__init__()
+        self.parameter, self.modulus = parameter, modulus
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a path through the program knows of a parameter: low ≤ parameter ≤ high (None: no bound).
+    """What a path through the program knows of a parameter: low ≤ parameter ≤ high (None: no bound), and parameter ≡
+    residue (modulo ``modulus``).
 
-    ``shifted``: the bounds are those of parameter − modulus · j, with the j of :class:`Count`."""
+    ``shifted``: the bounds are those of parameter − j · (modulus of the counters), with the j of :class:`Count`."""
 
     low: int
     high: int | None = None
     shifted: bool = False
+    modulus: int = 1
+    residue: int = 0
 
     @property
     def exact(self) -> int | None:
         return self.low if self.low == self.high else None
+
+    def narrowed(self) -> Bounds:
+        """Both ends on the residue."""
+        high = self.high
+        if high is not None:
+            high -= (high - self.residue) % self.modulus
+        return replace(self, low=self.low + (self.residue - self.low) % self.modulus, high=high)
+
+    def split(self, modulus: int) -> list[Bounds]:
+        """All residues that are possible modulo a multiple of ``modulus``."""
+        whole = math.lcm(self.modulus, modulus)
+        residues = range(self.residue, whole, self.modulus)
+        cases = [replace(self, modulus=whole, residue=residue).narrowed() for residue in residues]
+        return [case for case in cases if case.high is None or case.low <= case.high]
 
 
 def signed(value: int, bits: int = 32) -> int:
@@ -196,7 +235,7 @@ class Evaluator:
     def scalar(self, opcode: str, args: tuple[Scalar, ...], bounds: dict[str, Bounds]) -> Scalar:
         if any(isinstance(arg, (Unknown, Question, Waited)) for arg in args) and opcode != "mov.pred":
             return UNKNOWN
-        if any(isinstance(arg, (Trip, Quotient)) for arg in args):
+        if any(isinstance(arg, (Trip, Rest, Quotient)) for arg in args):
             return self._scalar(opcode, args, bounds)
         key = (opcode, args)
         if key not in self._cache:
@@ -220,7 +259,10 @@ class Evaluator:
             return self._launch(name, tuple(form), kind, args)
         if any(isinstance(arg, Shared) for arg in args):
             return _shared(name, form, args)
-        return self._counted(name, form, args, bounds)
+        result = self._counted(name, form, args, bounds)
+        if result is UNKNOWN and all(isinstance(arg, (int, Trip)) for arg in args):
+            return self._launch(name, tuple(form), kind, args)  # a trip count is a launch value, too
+        return result
 
     def _convert(self, form: list[str], value: Scalar) -> Scalar:
         to, source = form[-2], form[-1]
@@ -231,7 +273,7 @@ class Evaluator:
             return number & ((1 << width(to)) - 1)
         if isinstance(value, Launch):
             return self.launch(tuple(int(str(self._convert(form, v))) for v in value.samples), to)
-        return value if isinstance(value, (Shared, Trip, Count)) and width(to) >= 32 else UNKNOWN
+        return value if isinstance(value, (Shared, *Counted)) and width(to) >= 32 else UNKNOWN
 
     def _integers(self, name: str, form: tuple[str, ...], kind: str, args: tuple[int, ...]) -> Scalar:
         if name == "setp" and len(args) != 2:
@@ -285,12 +327,14 @@ class Evaluator:
 
     # -- trip counts and counters
 
-    def residue(self, value: Trip | Count, bounds: dict[str, Bounds]) -> tuple[int, int] | None:
-        """(a number with the same residue, a lower bound)."""
+    def residue(self, value: Trip | Count | Rest, divisor: int, bounds: dict[str, Bounds]) -> int:
+        """``value`` modulo a divisor of the modulus. Raises Undetermined."""
         if isinstance(value, Count):
-            return value.value, value.value
-        exact = bounds[value.parameter].exact
-        return None if exact is None else (exact + value.offset, exact + value.offset)
+            return value.value % divisor
+        known = bounds[value.parameter]
+        if known.exact is None and known.modulus % divisor:
+            raise Undetermined(value.parameter, divisor)
+        return (known.low + value.offset) % divisor
 
     def _counted(self, name: str, form: list[str], args: tuple[Scalar, ...], bounds: dict[str, Bounds]) -> Scalar:
         first = args[0]
@@ -301,96 +345,95 @@ class Evaluator:
             first, second = second, first
         if isinstance(first, Quotient):
             return self._of_quotient(name, first, second, bounds)
-        if not isinstance(first, (Trip, Count)):
+        if not isinstance(first, Counted):
             return UNKNOWN
-        if isinstance(second, (Trip, Count)):
-            return self._difference(first, second) if name == "sub" else UNKNOWN
+        if isinstance(second, Counted):
+            return _difference(first, second) if name == "sub" else UNKNOWN
         if not isinstance(second, int):
             return UNKNOWN
         if name in ("add", "sub"):
             return _moved(first, signed(second) if name == "add" else -signed(second))
-        if name == "shr" and second == 31 and self.lowest(first, bounds) >= 0:
-            return 0
-        return self._divided(name, form, first, second, bounds)
+        if self.lowest(first, bounds) < 0:
+            return UNKNOWN
+        return 0 if name == "shr" and second == 31 else self._divided(name, form, first, second, bounds)
 
-    def lowest(self, value: Trip | Count, bounds: dict[str, Bounds]) -> int:
+    def lowest(self, value: Trip | Count | Rest, bounds: dict[str, Bounds]) -> int:
         return value.value if isinstance(value, Count) else bounds[value.parameter].low + value.offset
 
-    def _difference(self, first: Trip | Count, second: Trip | Count) -> Scalar:
-        if isinstance(first, Trip) and isinstance(second, Trip) and first.parameter == second.parameter:
-            return first.offset - second.offset & 0xFFFFFFFF
-        if isinstance(first, Count) and isinstance(second, Count):
-            return first.value - second.value & 0xFFFFFFFF
-        return UNKNOWN
-
     def _divided(
-        self, name: str, form: list[str], value: Trip | Count, number: int, bounds: dict[str, Bounds]
+        self, name: str, form: list[str], value: Trip | Count | Rest, number: int, bounds: dict[str, Bounds]
     ) -> Scalar:
         """What depends on the value modulo a divisor of the modulus alone."""
-        if self.lowest(value, bounds) < 0:
-            return UNKNOWN
         if name == "mul" and "hi" in form:
             divisor = round((1 << 32) / number) if number else 0
             if divisor > 1 and 0 < number * divisor - (1 << 32) <= divisor and self.modulus % divisor == 0:
                 return Quotient(value, divisor)
             return UNKNOWN
-        known = self.residue(value, bounds)
-        if known is None:
-            return UNKNOWN
         mask = signed(number)
         if name == "rem" and mask > 0 and self.modulus % mask == 0:
-            return known[0] % mask
+            return self.residue(value, mask, bounds)
         if name == "and":
             low = mask if mask >= 0 else ~mask
             if low & (low + 1) or self.modulus % (low + 1):
                 return UNKNOWN
-            rest = known[0] & low
+            rest = self.residue(value, low + 1, bounds)
             return rest if mask >= 0 else _moved(value, -rest)
         return UNKNOWN
 
     def _of_quotient(self, name: str, first: Quotient, second: Scalar, bounds: dict[str, Bounds]) -> Scalar:
         if (name == "shr" and second == 31) or (name == "add" and second == 0):
             return 0 if name == "shr" else first
-        known = self.residue(first.dividend, bounds)
-        if name == "mul" and second == first.divisor and known is not None:
-            return _moved(first.dividend, -(known[0] % first.divisor))
+        if name == "mul" and second == first.divisor:
+            return _moved(first.dividend, -self.residue(first.dividend, first.divisor, bounds))
         return UNKNOWN
 
     def _compare(self, test: str, first: Scalar, second: Scalar, bounds: dict[str, Bounds]) -> Scalar:
         question = comparison(test, first, second)
         if question is None:
             return UNKNOWN
-        test, parameter, number = question
-        known = bounds[parameter]
-        if known.shifted and not isinstance(first, Count) and not isinstance(second, Count):
-            known = Bounds(known.low)  # with a plain number, only the lower bound can be compared
-        answer = decide(test, known, number)
-        counted = isinstance(first, Count) or isinstance(second, Count)
-        return answer if isinstance(answer, int) else Question(test, parameter, number, counted)
+        known = bounds[question.parameter]
+        if known.shifted and not question.comparable:
+            known = Bounds(known.low)  # only the lower bound holds for the parameter itself
+        answer = decide(question.test, known, question.number)
+        return answer if isinstance(answer, int) else question
 
 
 def joined(values: tuple[Scalar, ...]) -> Value:
     return values[0] if all(value == values[0] for value in values) else Lanes(values)
 
 
-def _moved(value: Trip | Count, by: int) -> Scalar:
+def _moved(value: Trip | Count | Rest, by: int) -> Scalar:
     if isinstance(value, Count):
         return Count(value.value + by)
     return replace(value, offset=value.offset + by)
 
 
+def _difference(first: Trip | Count | Rest, second: Trip | Count | Rest) -> Scalar:
+    if isinstance(first, Count) and isinstance(second, Count):
+        return first.value - second.value & 0xFFFFFFFF
+    if isinstance(first, Trip) and isinstance(second, Count):
+        return Rest(first.parameter, first.offset - second.value)
+    alike = type(first) is type(second)
+    if isinstance(first, (Trip, Rest)) and isinstance(second, (Trip, Rest)) and alike:
+        return first.offset - second.offset & 0xFFFFFFFF if first.parameter == second.parameter else UNKNOWN
+    return UNKNOWN
+
+
 _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def comparison(test: str, first: Scalar, second: Scalar) -> tuple[str, str, int] | None:
-    """``first test second`` as (test, parameter, number): parameter test number. None if it is no such question."""
+def comparison(test: str, first: Scalar, second: Scalar) -> Question | None:
+    """``first test second`` as a question about a parameter. None if it is none."""
     test = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}.get(test, test)
-    if isinstance(second, Trip):
+    if isinstance(second, (Trip, Rest)):
         first, second, test = second, first, _SWAPPED[test]
-    if not isinstance(first, Trip) or not isinstance(second, (int, Count)):
+    if not isinstance(first, (Trip, Rest)) or not isinstance(second, (int, Count)):
+        return None
+    if isinstance(first, Rest) and isinstance(second, Count):
         return None
     number = signed(second) if isinstance(second, int) else second.value
-    return test, first.parameter, number - first.offset
+    comparable = isinstance(first, Rest) or isinstance(second, Count)
+    return Question(test, first.parameter, number - first.offset, comparable)
 
 
 def decide(test: str, bounds: Bounds, number: int) -> Scalar:
@@ -399,13 +442,14 @@ def decide(test: str, bounds: Bounds, number: int) -> Scalar:
     below = high is not None and high < number
     above = low > number
     same = low == high == number
+    other = (number - bounds.residue) % bounds.modulus != 0
     known = {
         "lt": (below, above or low == number),
         "ge": (above or low == number, below),
         "gt": (above, below or high == number),
         "le": (below or high == number, above),
-        "eq": (same, below or above),
-        "ne": (below or above, same),
+        "eq": (same, below or above or other),
+        "ne": (below or above or other, same),
     }[test]
     return 1 if known[0] else 0 if known[1] else UNKNOWN
 
@@ -421,7 +465,7 @@ def refine(test: str, bounds: Bounds, number: int, holds: bool) -> Bounds:
         high = number - (test == "lt") if high is None else min(high, number - (test == "lt"))
     if test == "ne" and low == number:
         low += 1
-    return Bounds(low, high, bounds.shifted)
+    return replace(bounds, low=low, high=high).narrowed()
 
 
 def _shared(name: str, form: list[str], args: tuple[Scalar, ...]) -> Scalar:
