@@ -37,7 +37,9 @@ EPILOG = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` ignores the closed terminal
+            signal.signal(number, _interrupt)
     process.allow()
     command: Callable[[argparse.Namespace], int] = options.command
     try:

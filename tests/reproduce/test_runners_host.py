@@ -47,6 +47,7 @@ def test_the_time_limit(make_choreo: Callable[..., Choreo], tmp_path: Path, monk
         ("invoke", signal.SIGTERM),  # `timeout 600 ./ae all`
         ("invoke", signal.SIGHUP),  # a closed terminal
         ("reproduce", signal.SIGTERM),  # a scheduler ends the step itself
+        ("reproduce", signal.SIGHUP),
     ],
 )
 def test_what_ends_a_run_ends_everything_and_keeps_what_was_measured(
