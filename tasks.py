@@ -179,12 +179,19 @@ def status(c: Context, results: str = "") -> None:
     _reproduce("status", results=results)
 
 
-@task(help={"gpu": _HELP["gpu"]})
-def shell(c: Context, gpu: str = "") -> None:
-    """A shell with the environment that the steps have."""
-    runner = choose()
-    inside = getattr(runner, "shell", None)
-    sys.exit(inside(gpu) if inside else shell_here(Machine(gpu)))
+@task(help={"gpu": _HELP["gpu"], "runner": _HELP["runner"]})
+def shell(c: Context, gpu: str = "", runner: str = "") -> None:
+    """A shell where the steps run, with their environment: in a container or here."""
+    try:
+        chosen = choose(runner)
+    except ChoiceError as error:
+        sys.exit(str(error))
+    if isinstance(chosen, HostRunner):
+        sys.exit(shell_here(Machine(gpu)))
+    inside = getattr(chosen, "shell", None)
+    if inside is None:
+        sys.exit(f"the {chosen.name} runner has no shell: --runner host or docker has one")
+    sys.exit(inside(gpu))
 
 
 @task(help={"results": "remove results/, too"})

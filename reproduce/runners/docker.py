@@ -48,7 +48,7 @@ class DockerRunner:
             for folder in (*request.writable, containers.build_folder(self.image), LOCKS):
                 folder.mkdir(parents=True, exist_ok=True)  # before the engine makes them, as root
             remove_leftovers(self.engine)
-            with interrupted_once(), lock(_lock_of(name), name):
+            with interrupted_once(), lock(lock_of(name), name):
                 return self._run(request, name, limit_s)
         except KeyboardInterrupt:
             return 128 + signal.SIGINT
@@ -60,8 +60,14 @@ class DockerRunner:
             print(f"{step}: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
         finally:
             with contextlib.suppress(OSError):
-                _lock_of(name).unlink(missing_ok=True)
+                lock_of(name).unlink(missing_ok=True)
         return EXIT_USAGE
+
+    def shell(self, gpu: str) -> int:
+        """An interactive shell in such a container, on this terminal; returns its status."""
+        from reproduce.runners import dockershell
+
+        return dockershell.run(self, gpu)
 
     def _run(self, request: Request, name: str, limit_s: float) -> int:
         """Creates, follows and removes the container, whatever happens to it."""
@@ -79,7 +85,7 @@ class DockerRunner:
             print(f"{request.step}: {explain(error)}", file=sys.stderr)
             return EXIT_ENGINE
         finally:
-            _remove(self.engine, name, container)
+            remove(self.engine, name, container)
 
     def _follow(self, step: str, container: Any, reader: threading.Thread, limit_s: float) -> int:
         """Waits until the step has ended; ends it at its limit, or with this process."""
@@ -120,20 +126,20 @@ def _stop(container: Any, reader: threading.Thread) -> None:
     reader.join(5)
 
 
-def _remove(engine: Engine, name: str, container: Any) -> None:
+def remove(engine: Engine, name: str, container: Any) -> None:
     """A container that could not start exists, too; one whose creation failed may."""
     with contextlib.suppress(Exception):
         (container or engine.client.containers.get(name)).remove(force=True)
 
 
-def _lock_of(name: str) -> Path:
+def lock_of(name: str) -> Path:
     return LOCKS / f"{name}.lock"
 
 
 def remove_leftovers(engine: Engine) -> None:
     """Removes containers of runs on this project that are dead: their lock is free, since its holder is gone."""
     for container in _ours(engine):
-        place = _lock_of(container.name)
+        place = lock_of(container.name)
         if re.fullmatch(rf"{NAME}-[\w-]+", container.name) and not is_held(place):
             with contextlib.suppress(Exception):
                 container.remove(force=True)
