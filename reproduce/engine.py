@@ -94,7 +94,7 @@ def explain(error: Exception) -> str:
         return "the image is not there: `inv build` makes it"
     if "no space left on device" in text:
         return "the engine's disk is full (docker system df; docker system prune frees space)"
-    if "mounts denied" in text or "file sharing" in text:
+    if "mounts denied" in text.lower() or "file sharing" in text:
         return f"the engine may not mount this folder: share it in the engine's settings ({_last(text)})"
     if type(error).__module__.startswith(("requests", "urllib3", "http", "builtins")):
         return f"the engine no longer answers ({_last(text)})"

@@ -47,7 +47,7 @@ class Request:
 def read_request(step: str, arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Request:
     """Takes from the command line what decides about mounts and GPUs. Raises RequestError for what cannot be mounted.
 
-    A container numbers the GPUs that it is given from 0, so that the step's ``--gpu`` is renumbered.
+    A container numbers the GPUs that it is given from 0: one is the default there, several are numbered anew.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--results")
@@ -64,7 +64,7 @@ def read_request(step: str, arguments: Sequence[str], environment: Mapping[str, 
         words += ["--out", str(out)]
         writable.append(out if step == "report" else out.parent)
     gpus = _gpus(step, known.gpu or environment.get("GPU") or "")
-    if known.gpu and gpus:
+    if len(gpus) > 1:
         words += ["--gpu", ",".join(str(number) for number in range(len(gpus)))]
     for path in writable:
         if path == ROOT or path in ROOT.parents:

@@ -91,6 +91,9 @@ class Daemon:
     def clean_up(self) -> None:
         """Removes everything that the engine made: mounts, control groups, files."""
         self.stop()
+        for process in self.processes():  # of an engine that was killed: its containerd and what keeps containers
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         for place in sorted(self.mounts(), reverse=True):
             subprocess.run(["umount", "-l", place], check=False)
         for group in Path("/sys/fs/cgroup").glob(f"**/{self.cgroup}"):
@@ -98,6 +101,14 @@ class Daemon:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def processes(self) -> list[int]:
+        found = []
+        for place in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if f"{self.folder}/".encode() in place.read_bytes():
+                    found.append(int(place.parent.name))
+        return found
 
     def mounts(self) -> list[str]:
         places = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]

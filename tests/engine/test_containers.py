@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,6 +75,8 @@ def test_an_older_image_is_noticed(runner: DockerRunner, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("step", ["figure2", "table4"])
 def test_results_are_the_hosts(runner: DockerRunner, tmp_path: Path, step: str) -> None:
     for name in ("docker", "host"):
+        if name == "host" and (ROOT / "results" / f"{step}.json").exists():  # what is current there is kept
+            shutil.copytree(ROOT / "results", tmp_path / "host")
         done = inv(step, "--runner", name, "--results", str(tmp_path / name))
         assert done.returncode == 0, done.stdout + done.stderr
         assert f"--runner {name}" in done.stderr
@@ -84,7 +88,7 @@ def test_results_are_the_hosts(runner: DockerRunner, tmp_path: Path, step: str) 
     assert origin["commit"] == outside["provenance"]["commit"] and origin["commit"]
     assert (outside["provenance"]["runner"], outside["provenance"]["image"]) == ("host", None)
     log = (tmp_path / "docker" / "logs" / step / "container.log").read_text()
-    assert inside["title"].split(":")[1].strip().split(",")[0] in log
+    assert inside["tables"][0]["title"] in log
 
 
 def test_registers_are_exact_in_a_container(runner: DockerRunner, tmp_path: Path) -> None:
@@ -199,6 +203,11 @@ def begin(folder: Path, choreo: Path) -> subprocess.Popen[str]:
     return task
 
 
+def release(choreo: Path) -> None:
+    """From now on it answers for every kernel."""
+    choreo.write_text(choreo.read_text().replace("sleep 600", ":"))
+
+
 def test_the_time_limit(
     runner: DockerRunner,
     daemon: Daemon,
@@ -224,7 +233,7 @@ def test_a_container_that_is_killed_resumes(
     assert task.returncode == 137 and "the container was killed (by something else" in said and "resume" in said
     assert not containers(daemon)
     before = document(tmp_path / "results", "figure2")["records"]
-    hanging_choreo.write_text(hanging_choreo.read_text().replace("sleep 600", ":"))
+    release(hanging_choreo)
     done = inv("figure2", "--runner", "docker", "--results", str(tmp_path / "results"), CHOREO=str(hanging_choreo))
     after = document(tmp_path / "results", "figure2")
     assert after["complete"], done.stdout + done.stderr
@@ -232,19 +241,23 @@ def test_a_container_that_is_killed_resumes(
     assert kept and {key: after["records"][key] for key in kept} == kept
 
 
+@pytest.mark.parametrize("how", ["stopped", "killed"])
 def test_an_engine_that_dies_loses_nothing(
-    runner: DockerRunner, daemon: Daemon, tmp_path: Path, hanging_choreo: Path
+    runner: DockerRunner, daemon: Daemon, tmp_path: Path, hanging_choreo: Path, how: str
 ) -> None:
     task = begin(tmp_path, hanging_choreo)
-    daemon.stop()
+    daemon.stop() if how == "stopped" else daemon.kill()
     said, _ = task.communicate(timeout=60)
     daemon.start()
-    assert task.returncode in (125, 130, 137, 143) and "Traceback" not in said
-    assert "what was measured is kept" in said or "run it again to resume" in said
+    # An engine that is stopped ends its containers, and may live long enough to say so.
+    assert task.returncode in ((125, 130, 137) if how == "stopped" else (125,)), said
+    assert ("what was measured is kept" in said or "to resume" in said) and "Traceback" not in said
     made = results.load(tmp_path / "results", "figure2")
     assert made is not None and made.records
-    done = inv("figure2", "--runner", "docker", "--results", str(tmp_path / "other"))
-    assert done.returncode == 0 and not containers(daemon)
+    release(hanging_choreo)
+    done = inv("figure2", "--runner", "docker", "--results", str(tmp_path / "results"), CHOREO=str(hanging_choreo))
+    assert document(tmp_path / "results", "figure2")["complete"], done.stdout + done.stderr
+    assert not containers(daemon)
 
 
 def test_leftovers_of_a_killed_task_are_removed_and_those_of_a_living_one_are_not(
@@ -260,24 +273,24 @@ def test_leftovers_of_a_killed_task_are_removed_and_those_of_a_living_one_are_no
     assert [each.name for each in containers(daemon)] == [living.name]
     os.kill(task.pid, signal.SIGKILL)
     task.communicate()
-    done = inv("figure2", "--runner", "docker", "--results", str(tmp_path / "other"))
-    assert done.returncode == 0 and f"removed the container {living.name}" in done.stderr
+    release(hanging_choreo)
+    done = inv("figure2", "--runner", "docker", "--results", str(tmp_path / "results"), CHOREO=str(hanging_choreo))
+    assert f"removed the container {living.name}" in done.stderr
+    assert document(tmp_path / "results", "figure2")["complete"], done.stdout + done.stderr
     assert not containers(daemon) and not list(containers_of_steps.LOCKS.glob("sala-reproduction-*"))
 
 
-def test_a_full_disk(runner: DockerRunner, daemon: Daemon, tmp_path: Path) -> None:
+def test_a_full_disk(runner: DockerRunner, daemon: Daemon, tmp_path: Path, choreo: Path) -> None:
     folder = tmp_path / "results"
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(folder)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(folder)], check=True)
     try:
-        assert inv("figure2", "--runner", "docker", "--results", str(folder)).returncode == 0
+        inv("figure2", "--runner", "docker", "--results", str(folder), CHOREO=str(choreo))
         before = (folder / "figure2.json").read_bytes()
-        (folder / "filler").write_bytes(b"x" * 1)
-        with (folder / "filler").open("ab") as filler, pytest.raises(OSError):
-            while True:
-                filler.write(b"x" * 4096)
-                filler.flush()
-        done = inv("figure2", "--runner", "docker", "--fresh", "--results", str(folder))
+        assert document(folder, "figure2")["complete"]
+        with contextlib.suppress(OSError):
+            (folder / "filler").write_bytes(bytes(2**20))
+        done = inv("figure2", "--runner", "docker", "--fresh", "--results", str(folder), CHOREO=str(choreo))
         said = done.stdout + done.stderr
         assert done.returncode == 2 and "No space left on device" in said and "Traceback" not in said, said
         assert (folder / "figure2.json").read_bytes() == before
@@ -286,12 +299,13 @@ def test_a_full_disk(runner: DockerRunner, daemon: Daemon, tmp_path: Path) -> No
     assert not containers(daemon)
 
 
-def test_no_engine_says_so(tmp_path: Path) -> None:
+def test_no_engine_says_so(tmp_path: Path, choreo: Path) -> None:
     away = {"DOCKER_HOST": f"unix://{tmp_path}/no.sock"}
     asked = inv("figure2", "--runner", "docker", **away)
     assert asked.returncode == 1 and "no Docker engine answers" in asked.stderr and "systemctl start" in asked.stderr
-    left = inv("figure2", "--results", str(tmp_path / "results"), **away)
-    assert left.returncode == 0 and "steps run on this machine: no Docker engine answers" in left.stderr
+    left = inv("figure2", "--results", str(tmp_path / "results"), CHOREO=str(choreo), **away)
+    assert "steps run on this machine: no Docker engine answers" in left.stderr
+    assert document(tmp_path / "results", "figure2")["complete"]
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -316,10 +330,10 @@ def test_the_gpu_that_is_chosen_is_the_one_requested(
         status = runner.run("fa", ["--gpu", "3", "--results", str(tmp_path)], limit_s=120)
         assert "NVIDIA_VISIBLE_DEVICES=3" in daemon.seen.read_text()
         assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in daemon.seen.read_text()
-        assert status == 0 and "--gpu 0" in document(tmp_path, "fa")["provenance"]["command"]
+        assert status == 0 and "--gpu" not in document(tmp_path, "fa")["provenance"]["command"]
         # A step that uses none does not get one.
         daemon.seen.unlink()
-        assert runner.run("figure2", ["--results", str(tmp_path)], limit_s=120) == 0
+        assert runner.run("figure2", ["--no-table", "--only", "none", "--results", str(tmp_path)], limit_s=120) == 0
         assert not daemon.seen.exists() or "VISIBLE" not in daemon.seen.read_text()
     finally:
         daemon.stop()
