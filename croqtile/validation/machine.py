@@ -36,7 +36,7 @@ from croqtile.validation.values import (
 )
 
 WARP = 32
-_LIMIT = 2_000_000  # instructions of one walk
+_LIMIT = 500_000  # instructions of one walk
 
 
 class Refusal(Exception):
@@ -283,7 +283,11 @@ class Walk(Generic[State_]):
     def _recurs(self, state: _State[State_]) -> _State[State_] | None:
         """None if what follows is covered by an earlier visit; else the state to go on with."""
         live = self.program.heads[state.position]
-        registers = {n: UNKNOWN if isinstance(v, Question) else v for n, v in state.registers.items() if n in live}
+        registers: dict[str, Value] = {
+            name: UNKNOWN if isinstance(value, Question) else value
+            for name, value in state.registers.items()
+            if name in live
+        }
         state = replace(state, registers=registers)
         earlier = self.seen.setdefault(state.position, [])
         for known in earlier:

@@ -69,8 +69,8 @@ class Findings:
 class Match:
     """Where a thread is in the program, and what it has done since.
 
-    ``odd``: slots of events waited for an odd number of times. ``part``: bytes of the current step done so far
-    (``warps``: stores, by warp); ``expected``, ``issued``: bytes of the current setting; ``early``: its arrival is
+    ``hidden``: fences that the initialised mbarriers still need. ``odd``: slots of events waited for an odd number of
+    times. ``part``: bytes of the current step done so far (``warps``: stores, by warp); ``expected``, ``issued``: bytes of the current setting; ``early``: its arrival is
     made. ``met``: nothing but arrivals and copies since the warps met; ``clean``: no matrix instruction or copy out
     since then; ``unfenced``, ``unmet``: stores that no fence, no meeting follows. ``fenced``: before matrix
     instructions. ``out``: 1 copies out issued, 2 committed. ``last``, ``meetings``: the last operation of all threads,
@@ -80,7 +80,7 @@ class Match:
     position: int = 0
     env: Environment = ()
     started: bool = False
-    inited: bool = False
+    hidden: frozenset[str] = frozenset()
     odd: frozenset[tuple[str, int]] = frozenset()
     part: int = 0
     expected: int = 0
@@ -188,14 +188,12 @@ class Matcher(Listener[Match]):
             if findings.inits.setdefault(event.place, event.number) != event.number:
                 raise Refusal("an mbarrier is initialised twice, with different counts")
             findings.init_threads.add((self.warpgroup, self.threads))
-            return replace(state, inited=True)
-        if event.kind == "init fence":
-            return replace(state, inited=False)
-        if event.kind == "proxy fence":
-            return state
+            return replace(state, hidden=frozenset(("init fence", "proxy fence")))
+        if event.kind in ("init fence", "proxy fence"):
+            return replace(state, hidden=state.hidden - {event.kind})
         if event.kind == "sync" and event.number == 0 and event.arrivals == self.host.threads:
-            if state.inited:
-                raise Refusal("no fence makes the initialised mbarriers visible before the CTA meets")
+            if state.hidden:
+                raise Refusal(f"no {min(state.hidden)} between the initialised mbarriers and the meeting of the CTA")
             findings.name(0, "all threads")
             return replace(state, started=True, met=True, clean=True)
         raise Refusal(f"{event.kind} before the CTA has met")

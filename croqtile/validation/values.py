@@ -78,6 +78,14 @@ class Quotient:
 
 
 @dataclass(frozen=True)
+class Product:
+    """(trip or count) · factor, of which a shift makes a quotient."""
+
+    value: Union[Trip, Count, Rest]
+    factor: int
+
+
+@dataclass(frozen=True)
 class Map:
     parameter: int
 
@@ -104,7 +112,7 @@ class Lanes:
     values: tuple[Scalar, ...]
 
 
-Scalar = Union[int, Shared, Launch, Trip, Count, Rest, Quotient, Map, Waited, Question, Unknown]
+Scalar = Union[int, Shared, Launch, Trip, Count, Rest, Quotient, Product, Map, Waited, Question, Unknown]
 Value = Union[Scalar, Lanes]
 
 
@@ -181,39 +189,44 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
 COMPARISONS = frozenset(_COMPARE)
 
 
+_ARITHMETIC: dict[str, Callable[[int, int, int], int]] = {
+    "add": lambda a, b, c: a + b,
+    "sub": lambda a, b, c: a - b,
+    "mul": lambda a, b, c: a * b,
+    "mad": lambda a, b, c: a * b + c,
+    "and": lambda a, b, c: a & b,
+    "or": lambda a, b, c: a | b,
+    "xor": lambda a, b, c: a ^ b,
+    "not": lambda a, b, c: ~a,
+    "neg": lambda a, b, c: -a,
+    "abs": lambda a, b, c: abs(a),
+    "min": lambda a, b, c: min(a, b),
+    "max": lambda a, b, c: max(a, b),
+    "shl": lambda a, b, c: a << b,
+    "shr": lambda a, b, c: a >> b,
+    "div": lambda a, b, c: _quotient(a, b),
+    "rem": lambda a, b, c: a - _quotient(a, b) * b,
+}
+
+
 def integer(name: str, form: tuple[str, ...], kind: str, args: tuple[int, ...]) -> int | None:
     """One integer instruction: ``name`` with its modifiers ``form`` on operands of type ``kind``; None if it is none
     of those that are evaluated. Raises ZeroDivisionError."""
     bits = width(kind)
-    is_signed = kind.startswith("s")
     full = (1 << bits) - 1
-    a, b, c = (*(signed(x, bits) if is_signed else x & full for x in args), 0, 0, 0)[:3]
+    values = [signed(arg, bits) if kind[0] == "s" else arg & full for arg in args]
     if name == "setp":
-        return int(_COMPARE[form[0]](a, b))
-    wide = name in ("mul", "mad") and "wide" in form
-    result: int | None = {
-        "add": lambda: a + b,
-        "sub": lambda: a - b,
-        "mul": lambda: (a * b) >> (bits if "hi" in form else 0),
-        "mad": lambda: None if "hi" in form else a * b + c,
-        "and": lambda: a & b,
-        "or": lambda: a | b,
-        "xor": lambda: a ^ b,
-        "not": lambda: ~a,
-        "neg": lambda: -a,
-        "abs": lambda: abs(a),
-        "min": lambda: min(a, b),
-        "max": lambda: max(a, b),
-        "shl": lambda: a << min(args[1] & 0xFFFFFFFF, bits),
-        "shr": lambda: a >> min(args[1] & 0xFFFFFFFF, bits),
-        "div": lambda: _quotient(a, b),
-        "rem": lambda: a - _quotient(a, b) * b,
-        "mov": lambda: a,
-        "cvta": lambda: a,
-    }.get(name, lambda: None)()
-    if result is None:
+        return int(_COMPARE[form[0]](values[0], values[1]))
+    operation = _ARITHMETIC.get(name)
+    if operation is None or (name == "mad" and "hi" in form):
         return None
-    return result & ((1 << (2 * bits if wide else bits)) - 1)
+    a, b, c = (*values, 0, 0)[:3]
+    if name in ("shl", "shr"):
+        b = min(args[1] & 0xFFFFFFFF, bits)  # more is as good as all of them
+    result = operation(a, b, c)
+    if name == "mul" and "hi" in form:
+        result >>= bits
+    return result & ((1 << 2 * bits) - 1 if "wide" in form else full)
 
 
 class Evaluator:
@@ -225,17 +238,27 @@ class Evaluator:
         self.trips = trips
         self.decided = 0  # comparisons of launch values that were decided by the samples
         self._cache: dict[tuple[object, ...], Scalar] = {}
+        self._lanes: dict[tuple[object, ...], Value] = {}
 
     def apply(self, opcode: str, args: tuple[Value, ...], bounds: dict[str, Bounds]) -> Value:
         if any(isinstance(arg, Lanes) for arg in args):
+            if any(isinstance(arg, (Launch, Unknown)) for arg in args):
+                return UNKNOWN  # no address depends on both thread and launch
+            plain = not any(isinstance(arg, (*Counted, Quotient, Product)) for arg in args)
+            key = (opcode, args)
+            if plain and key in self._lanes:
+                return self._lanes[key]
             rows = [arg.values if isinstance(arg, Lanes) else (arg,) * WARPGROUP for arg in args]
-            return joined(tuple(self.scalar(opcode, row, bounds) for row in zip(*rows, strict=True)))
+            result = joined(tuple(self.scalar(opcode, row, bounds) for row in zip(*rows, strict=True)))
+            if plain:
+                self._lanes[key] = result
+            return result
         return self.scalar(opcode, args, bounds)  # type: ignore[arg-type]
 
     def scalar(self, opcode: str, args: tuple[Scalar, ...], bounds: dict[str, Bounds]) -> Scalar:
         if any(isinstance(arg, (Unknown, Question, Waited)) for arg in args) and opcode != "mov.pred":
             return UNKNOWN
-        if any(isinstance(arg, (Trip, Rest, Quotient)) for arg in args):
+        if any(isinstance(arg, (Trip, Rest, Quotient, Product)) for arg in args):
             return self._scalar(opcode, args, bounds)
         key = (opcode, args)
         if key not in self._cache:
@@ -273,7 +296,7 @@ class Evaluator:
             return number & ((1 << width(to)) - 1)
         if isinstance(value, Launch):
             return self.launch(tuple(int(str(self._convert(form, v))) for v in value.samples), to)
-        return value if isinstance(value, (Shared, *Counted)) and width(to) >= 32 else UNKNOWN
+        return value if isinstance(value, (Shared, Quotient, *Counted)) and width(to) >= 32 else UNKNOWN
 
     def _integers(self, name: str, form: tuple[str, ...], kind: str, args: tuple[int, ...]) -> Scalar:
         if name == "setp" and len(args) != 2:
@@ -340,9 +363,11 @@ class Evaluator:
         first = args[0]
         second: Scalar = args[1] if len(args) > 1 else 0
         if name == "setp":
-            return self._compare(form[0], first, second, bounds) if len(args) == 2 else UNKNOWN
+            return self._compare(form, first, second, bounds) if len(args) == 2 else UNKNOWN
         if name == "add" and isinstance(first, int):
             first, second = second, first
+        if isinstance(first, Product):
+            return self._shifted(first, second) if name == "shr" and isinstance(second, int) else UNKNOWN
         if isinstance(first, Quotient):
             return self._of_quotient(name, first, second, bounds)
         if not isinstance(first, Counted):
@@ -365,10 +390,9 @@ class Evaluator:
     ) -> Scalar:
         """What depends on the value modulo a divisor of the modulus alone."""
         if name == "mul" and "hi" in form:
-            divisor = round((1 << 32) / number) if number else 0
-            if divisor > 1 and 0 < number * divisor - (1 << 32) <= divisor and self.modulus % divisor == 0:
-                return Quotient(value, divisor)
-            return UNKNOWN
+            return self._shifted(Product(value, number), 32)
+        if name == "mul" and "wide" in form and form[-1] == "u32":
+            return Product(value, number & 0xFFFFFFFF)
         mask = signed(number)
         if name == "rem" and mask > 0 and self.modulus % mask == 0:
             return self.residue(value, mask, bounds)
@@ -380,6 +404,14 @@ class Evaluator:
             return rest if mask >= 0 else _moved(value, -rest)
         return UNKNOWN
 
+    def _shifted(self, product: Product, by: int) -> Scalar:
+        """(value · factor) >> by is value / divisor for values below 2³¹ if factor is just above 2^by / divisor
+        (Granlund and Montgomery 1994, theorem 4.2)."""
+        divisor = round((1 << by) / product.factor) if product.factor > 0 else 0
+        excess = product.factor * divisor - (1 << by)
+        exact = divisor > 1 and 0 < excess <= 1 << max(by - 31, 0)
+        return Quotient(product.value, divisor) if exact and self.modulus % divisor == 0 else UNKNOWN
+
     def _of_quotient(self, name: str, first: Quotient, second: Scalar, bounds: dict[str, Bounds]) -> Scalar:
         if (name == "shr" and second == 31) or (name == "add" and second == 0):
             return 0 if name == "shr" else first
@@ -387,10 +419,16 @@ class Evaluator:
             return _moved(first.dividend, -self.residue(first.dividend, first.divisor, bounds))
         return UNKNOWN
 
-    def _compare(self, test: str, first: Scalar, second: Scalar, bounds: dict[str, Bounds]) -> Scalar:
-        question = comparison(test, first, second)
+    def _compare(self, form: list[str], first: Scalar, second: Scalar, bounds: dict[str, Bounds]) -> Scalar:
+        question = comparison(form[0], first, second)
         if question is None:
             return UNKNOWN
+        if form[-1][0] == "u" or form[0] in ("lo", "ls", "hi", "hs"):
+            lowest = [
+                self.lowest(v, bounds) if isinstance(v, Counted) else signed(int(str(v))) for v in (first, second)
+            ]
+            if min(lowest) < 0:
+                return UNKNOWN
         known = bounds[question.parameter]
         if known.shifted and not question.comparable:
             known = Bounds(known.low)  # only the lower bound holds for the parameter itself
