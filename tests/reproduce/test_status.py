@@ -57,6 +57,7 @@ def test_results_of_other_sources_are_stale(context: Context, monkeypatch: pytes
 
 def test_the_command(context: Context, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("CHOREO", context.choreo.command[0])
+    monkeypatch.setenv("COLUMNS", "160")
     assert cli.main(["status", "--results", str(context.results)]) == 0
     lines = {line.split()[0]: " ".join(line.split()) for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert lines["figure2"].startswith("figure2 done") and lines["figure2"].endswith("16 0 0 9 equal")
