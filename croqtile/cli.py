@@ -65,9 +65,11 @@ def _run(options: Options) -> int:
         _inform(options, compilation)
     if any(diagnostic.severity == "error" for diagnostic in found):
         return REFUSED
-    if options.mode == "inform":
-        return DONE
     try:
+        if options.validate and not _validate(compilation):
+            return REFUSED
+        if options.mode == "inform":
+            return DONE
         return _build(options, compilation)
     except CompileError as error:
         _report(error.diagnostics)
@@ -105,6 +107,24 @@ def _pattern(compilation: Compilation) -> str:
         return pattern_json(compilation.analyses[0].program)
     except NotExpressible as error:
         raise UsageError(f"--emit-pattern: {error}") from error
+
+
+def _validate(compilation: Compilation) -> bool:
+    """Is the compiled code the program that was analysed?"""
+    from croqtile import toolchain
+    from croqtile.validation import report, validate
+
+    try:
+        found = validate.validate_file(compilation, toolchain.find())
+    except toolchain.ToolchainError as error:
+        _fail(str(error), REFUSED)
+        return False
+    except toolchain.CompileError as error:
+        sys.stderr.write(error.log)
+        _fail(str(error), REFUSED)
+        return False
+    sys.stdout.write("\n".join(map(report.as_text, found)))
+    return not any(validation.problems for validation in found)
 
 
 def _build(options: Options, compilation: Compilation) -> int:

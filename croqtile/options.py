@@ -26,6 +26,7 @@ Compiles a tile-language file (.co) for sm_90a. Without -gs or -es: to the execu
   --explain [--json]    which buffers may share memory and why, or the interleaving that forbids it
   --emit-pattern[=FILE] the kernel's synchronisation structure as a pattern for `python -m hb_analyzer`
   --memory-map OUT.svg  draw the placement of the shared buffers, with and without overlap
+  --validate            compile to PTX with nvcc, and compare it with the analysed program: barriers, copies, bytes
   --dump=PASS,...       print the result of passes: parse, check, lower, analyse, emit
   --version             print the version
   --help                print this text
@@ -60,10 +61,11 @@ class UsageError(Exception):
 class Options:
     input: str = ""
     output: str | None = None
-    mode: str = "executable"  # "executable" | "script" | "source" | "inform" (only --explain, --dump, …)
+    mode: str = "executable"  # "executable" | "script" | "source" | "inform" (only --explain, --validate, …)
     sala: bool = True
     defines: dict[str, str] = field(default_factory=dict)
     explain: bool = False
+    validate: bool = False
     json: bool = False
     pattern: str | None = None  # file, or "-" for standard output
     memory_map: str | None = None
@@ -76,7 +78,9 @@ class Options:
     @property
     def informs(self) -> bool:
         """Is anything asked for beside the program?"""
-        return self.explain or bool(self.dump) or self.pattern is not None or self.memory_map is not None
+        return (
+            self.explain or self.validate or bool(self.dump) or self.pattern is not None or self.memory_map is not None
+        )
 
 
 def version_text() -> str:
@@ -136,6 +140,8 @@ def parse(argv: list[str]) -> Options:
             pass
         elif word == "--explain":
             seen["explain"] = True
+        elif word == "--validate":
+            seen["validate"] = True
         elif word == "--json":
             seen["json"] = True
         elif name == "--emit-pattern":
@@ -167,6 +173,8 @@ def _complete(seen: dict[str, object], defines: dict[str, str], inputs: list[str
     for key, option in (("output", "-o"), ("pattern", "--emit-pattern"), ("memory_map", "--memory-map")):
         if seen.get(key) == "":
             raise UsageError(f"{option} needs the name of a file")
+    if seen.get("validate") and seen.get("stress"):
+        raise UsageError("--validate compares plain code: what --stress adds is no part of the analysed program")
     if seen.get("json") and not seen.get("explain"):
         raise UsageError("--json goes with --explain")
     for key, option in (("unsound_overlap", "--unsound-overlap"), ("unsound_no_wait", "--unsound-no-wait")):

@@ -148,6 +148,14 @@ def compile_cubin(tools: Toolchain, source: str, out: Path, includes: Sequence[P
     return parse_resources(_run(tools, source, includes, ["-cubin", "-Xptxas", "-v"], out))
 
 
+def compile_ptx(tools: Toolchain, source: str, includes: Sequence[Path]) -> str:
+    """Compile to PTX, the text that ptxas makes the cubin from. Raises CompileError, ToolchainError."""
+    with tempfile.TemporaryDirectory(prefix="choreo-") as work:
+        out = Path(work, "kernel.ptx")
+        _run(tools, source, includes, ["-ptx"], out)
+        return out.read_text(encoding="utf-8")
+
+
 def _run(tools: Toolchain, source: str, includes: Sequence[Path], flags: list[str], out: Path) -> str:
     """Run nvcc on ``source`` in a directory of its own, and put what it makes at ``out``. Returns its output.
 

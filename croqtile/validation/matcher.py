@@ -70,11 +70,11 @@ class Match:
     """Where a thread is in the program, and what it has done since.
 
     ``hidden``: fences that the initialised mbarriers still need. ``odd``: slots of events waited for an odd number of
-    times. ``part``: bytes of the current step done so far (``warps``: stores, by warp); ``expected``, ``issued``: bytes of the current setting; ``early``: its arrival is
-    made. ``met``: nothing but arrivals and copies since the warps met; ``clean``: no matrix instruction or copy out
-    since then; ``unfenced``, ``unmet``: stores that no fence, no meeting follows. ``fenced``: before matrix
-    instructions. ``out``: 1 copies out issued, 2 committed. ``last``, ``meetings``: the last operation of all threads,
-    and how often they have met since.
+    times. ``part``: bytes of the current step done so far (``warps``: stores, by warp); ``expected``, ``issued``: bytes
+    of the current setting; ``early``: its arrival is made. ``met``: only arrivals and copies since the warps met;
+    ``clean``: no matrix instruction or copy out since then; ``unfenced``, ``unmet``: stores that no fence, no meeting
+    follows. ``fenced``: before matrix instructions. ``out``: 1 copies out issued, 2 committed. ``last``, ``meetings``:
+    the last operation of all threads, and how often they have met since.
     """
 
     position: int = 0

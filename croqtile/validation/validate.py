@@ -15,7 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from croqtile.analyse import Analysis
+from croqtile.driver import Compilation, generate
 from croqtile.layout import Layout
+from croqtile.toolchain import Toolchain, compile_ptx
 from croqtile.validation import footprint, launches, ptx, reference
 from croqtile.validation.host import read_host
 from croqtile.validation.machine import Divided, Program, Refusal, Walk
@@ -84,6 +86,14 @@ def validate(analysis: Analysis, cuda: str, text: str) -> Validation:
         tuple(dict.fromkeys(checker.problems)),
         launches.SMALL + launches.RANDOM,
     )
+
+
+def validate_file(compilation: Compilation, tools: Toolchain) -> tuple[Validation, ...]:
+    """Compile a file to PTX, and compare every kernel of it with its analysis. Raises CompileError (of the toolchain
+    and of diagnostics), ToolchainError."""
+    cuda = generate(compilation)
+    text = compile_ptx(tools, cuda, compilation.include_directories)
+    return tuple(validate(analysis, cuda, text) for analysis in compilation.analyses)
 
 
 def overlapping(analysis: Analysis) -> list[tuple[str, str]]:
