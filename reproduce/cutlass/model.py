@@ -97,5 +97,5 @@ def union_refusals(report: Report) -> list[str]:
 
 def defects_of(report: Report) -> list[str]:
     """What is wrong with the kernel's synchronisation itself, one line each."""
-    defects = (*report.deadlocks, *report.overruns, *report.races, *report.arrivals)
+    defects = (*report.deadlocks, *report.overruns, *report.races, *report.unawaited, *report.arrivals)
     return [f"{defect.kind}: {defect.why}" for defect in defects]

@@ -20,8 +20,8 @@ PROGRAMS = 2000
 LIMIT_S = 1800.0
 _MISSING = not_measured("not run yet")
 _GROUPS = ("simulator", "stress")
-_CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race")
-_FATES = ("arrivals", "deadlock", "overrun", "race", "refused", "equivalent", "open", "survived")
+_CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race", "unawaited")
+_FATES = ("arrivals", "deadlock", "overrun", "race", "unawaited", "refused", "equivalent", "open", "survived")
 
 
 def _subjects() -> list[str]:
@@ -125,6 +125,7 @@ def _summary(records: Mapping[str, Record], names: list[str], context: Context) 
         ("deadlock", "deadlocks that are seen were reported"),
         ("overrun", "overruns that are seen were reported"),
         ("race", "races that are seen were reported"),
+        ("unawaited", "copies left behind that are seen were reported"),
     ):
         tried = Cell(_tried(programs), programs.status, programs.reason, log=programs.log)
         rows.append(Row(claim, text, {"tried": tried, "broken": _zero(programs, f"broken_{claim}")}))
