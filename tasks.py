@@ -31,8 +31,8 @@ _HELP = {
     "fresh": "measure again what an earlier run has measured",
     "results": "folder of the results (default: results/)",
     "gpu": "GPU to use (default: $GPU, else 0)",
-    "only": "rows of this group only (table2: xcomp, cutlass, tawa; correctness: gemm, attention, conv, launches; "
-    "soundness: simulator, stress)",
+    "only": "rows of these groups only (table2: xcomp,cutlass,tawa; correctness: gemm,attention,conv,launches; "
+    "soundness: simulator,stress)",
     "seeds": "seeds of each build under stress (default: 100)",
     "show_race": "also run the unions that the engine refuses, and count what is wrong",
     "cuda": "CUDA minors to compare, e.g. 13.0,13.1",

@@ -12,21 +12,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reproduce import ROOT, claims, doctor, everything, golden, plan, process, results, schedule, status, verify
+from reproduce import ROOT, doctor, everything, plan, process, references, results, schedule, status
 from reproduce.choreo import Choreo
 from reproduce.cutlass import headers
 from reproduce.cutlass.errors import CutlassError
-from reproduce.execute import execute
 from reproduce.lock import LockedError
 from reproduce.machine import Machine, Need
-from reproduce.provision import ProvisionError, ensure_nvcc, ensure_triton
-from reproduce.report import StepProgress, console, show_checks, show_document, show_plans, show_status
+from reproduce.overview import show_checks, show_plans, show_status
+from reproduce.provision import ProvisionError
+from reproduce.report import console, show_document
 from reproduce.results import Document
-from reproduce.step import Context, Options, Step
+from reproduce.running import (
+    EXIT_DIFFERS,
+    EXIT_INTERRUPTED,
+    EXIT_LOCKED,
+    EXIT_USAGE,
+    context_for,
+    outcome,
+    provide,
+    results_folder,
+    run_step,
+)
+from reproduce.step import Options, Step
 from reproduce.steps import STEPS
-from reproduce.tables import DIFFERS, FAILED, NO_RUN
-
-EXIT_DIFFERS, EXIT_USAGE, EXIT_LOCKED, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 EXPECTED_ERRORS = (LockedError, ProvisionError, results.ResultsError, ValueError, OSError)
 
@@ -78,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         step = commands.add_parser(name, help=text, description=text, epilog=EPILOG)
         step.add_argument("--fresh", action="store_true", help="measure again what an earlier run has measured")
         step.add_argument(
-            "--only", action="append", default=[], metavar="GROUP", help="rows of this group (xcomp, cutlass, tawa)"
+            "--only", default="", metavar="GROUP,…", help="rows of these groups (table2: xcomp, cutlass, tawa)"
         )
         step.add_argument("--gpu", metavar="N", help="GPU to use (default: $GPU, else 0); all: several, such as 0,1")
         step.add_argument("--dry-run", action="store_true", help="say what would run and how long; run nothing")
@@ -94,9 +102,11 @@ def _parser() -> argparse.ArgumentParser:
         step.set_defaults(command=_run_steps, steps=list(STEPS) if name == "all" else [name])
     _add(commands, "status", _status, "what is done: every step's results and whether they are of these sources")
     _add(commands, "list", _list, "the steps with their time and needs")
-    check = _add(commands, "verify", _verify, "compare results to expected/, making what is missing")
+    check = _add(commands, "verify", references.check, "compare results to expected/, making what is missing")
     check.add_argument("kind", choices=["exact", "timing"])
-    reference = _add(commands, "golden", _golden, "how the results differ from expected/; --update rewrites it")
+    reference = _add(
+        commands, "golden", references.rewrite, "how the results differ from expected/; --update rewrites it"
+    )
     reference.add_argument("steps", nargs="*", metavar="STEP", help="these steps only")
     reference.add_argument("--update", action="store_true")
     reference.add_argument("--paper", action="store_true", help="the profiles that the paper's own figures give")
@@ -123,11 +133,15 @@ def _add(commands: Any, name: str, command: Callable[[Any], int], text: str) -> 
 # Steps
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))
+
+
 def _run_steps(options: argparse.Namespace) -> int:
     chosen = Options(
-        tuple(options.only),
+        _words(options.only),
         options.fresh,
-        tuple(filter(None, options.cuda.split(","))),
+        _words(options.cuda),
         options.show_race,
         options.seeds,
     )
@@ -141,7 +155,7 @@ def _run_steps(options: argparse.Namespace) -> int:
         print("Every run checks its outputs; --show-race also runs the unions that the engine refuses.")
 
     def run(name: str) -> Document:
-        _provide(STEPS[name], chosen, gpu)
+        provide(STEPS[name], chosen, gpu)
         document = run_step(STEPS[name], context_for(name, folder, chosen, gpu))
         if not options.no_table:
             show_document(document, console())
@@ -153,7 +167,7 @@ def _run_steps(options: argparse.Namespace) -> int:
     if len(gpus) < 2:
         return everything.one_after_another(options.steps, run, outcome, partial(_explain_step, folder), campaign)
     for name in options.steps:  # once, before several children would do it at once
-        _provide(STEPS[name], chosen, gpu)
+        provide(STEPS[name], chosen, gpu)
     jobs = [_job(STEPS[name], options, folder) for name in options.steps]
     return everything.side_by_side(
         jobs, gpus, campaign, tables=not options.no_table, expected_statuses=(0, EXIT_DIFFERS)
@@ -186,48 +200,6 @@ def _explain_step(folder: Path, error: Exception) -> tuple[str, int]:
     return everything.report_bug(error, folder), EXIT_DIFFERS
 
 
-def _provide(step: Step, options: Options, gpu: str | None) -> None:
-    """Installs what alone keeps rows of ``step`` from being measured; without it they say what is missing."""
-    gpu_missing = Need.GPU in step.needs and Machine(gpu).missing(Need.GPU)
-    try:
-        if Need.NVCC in step.needs and not gpu_missing:
-            ensure_nvcc()
-        if step.uses(Need.TRITON) and (not options.only or "tawa" in options.only):
-            ensure_triton()
-    except ProvisionError as error:
-        print(error, file=sys.stderr)
-
-
-def run_step(step: Step, context: Context) -> Document:
-    progress = StepProgress(step, step.measurements(context), console())
-    try:
-        return execute(step, context, progress)
-    finally:
-        progress.close()
-
-
-def outcome(document: Document) -> int:
-    """Exit status of a step: what this machine cannot measure is no failure, a wrong or missing result is one."""
-    bad = (DIFFERS, FAILED, NO_RUN)
-    return EXIT_DIFFERS if any(row.verdict in bad for table in document.tables for row in table.rows) else 0
-
-
-def results_folder(chosen: str | None = None) -> Path:
-    return Path(chosen or os.environ.get("RESULTS") or ROOT / "results").resolve()
-
-
-def context_for(name: str, folder: Path, options: Options, gpu: str | None = None) -> Context:
-    return Context(
-        step=name,
-        results=folder,
-        build=ROOT / "build" / "steps",
-        machine=Machine(gpu),
-        choreo=Choreo.from_environment(),
-        claims=claims.load(),
-        options=options,
-    )
-
-
 def _list(options: argparse.Namespace) -> int:
     for step in STEPS.values():
         needs = ", ".join(sorted(need.value for need in step.needs)) or "nothing"
@@ -240,89 +212,6 @@ def _status(options: argparse.Namespace) -> int:
     folder = results_folder(options.results)
     show_status(status.of_steps(STEPS, folder, Machine(), Choreo.from_environment()), folder, console())
     return 0
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Verification and references
-
-
-def _verify(options: argparse.Namespace) -> int:
-    folder = results_folder(options.results)
-    return _verify_exact(folder) if options.kind == "exact" else _verify_timing(folder)
-
-
-def _verify_exact(folder: Path) -> int:
-    names = [name for name in verify.exact_steps() if name in STEPS]
-    for name in names:
-        _provide(STEPS[name], Options(), None)
-    findings: list[verify.Finding] = []
-    for name in names:
-        document = run_step(STEPS[name], context_for(name, folder, Options()))
-        here = verify.exact(document)
-        print(f"{name}: {sum(finding.status == verify.OK for finding in here)} of {len(here)} exact values equal")
-        findings += here
-    return _conclude(findings)
-
-
-def _verify_timing(folder: Path) -> int:
-    findings: list[verify.Finding] = []
-    for name in STEPS:
-        document = results.load(folder, name)
-        if document is None:
-            continue
-        profile, here = verify.timing(document)
-        if here:
-            equal = sum(finding.status == verify.OK for finding in here)
-            print(f"{name}: {equal} of {len(here)} timed values within the tolerances of the profile `{profile}`")
-        findings += here
-    if not findings:
-        print(f"no timed results in {folder}: run figure3, table3 or fa on a GPU first")
-        return EXIT_USAGE
-    return _conclude(findings)
-
-
-def _conclude(findings: list[verify.Finding]) -> int:
-    for finding in findings:
-        if finding.status != verify.OK:
-            print(finding)
-    return EXIT_DIFFERS if any(finding.status == verify.MISMATCH for finding in findings) else 0
-
-
-def _golden(options: argparse.Namespace) -> int:
-    changes = 0
-    for path, reference in _references(options):
-        lines = golden.difference(path, reference)
-        changes += len(lines)
-        print("\n".join(lines) if lines else f"{path.name}: no difference")
-        if options.update and lines:
-            golden.write(path, reference)
-            print(f"{path.relative_to(ROOT)} written")
-    if changes and not options.update:
-        print("nothing written: --update writes these values")
-    return 0
-
-
-def _references(options: argparse.Namespace) -> list[tuple[Path, dict[str, Any]]]:
-    if options.paper:
-        profiles = golden.paper_profiles(claims.load())
-        return [(verify.EXPECTED / "timing" / f"{name}.json", made) for name, made in profiles.items()]
-    if not options.timing:
-        unknown = [name for name in options.steps if name not in STEPS]
-        if unknown:
-            raise ValueError(f"there is no step `{unknown[0]}`: {', '.join(STEPS)}")
-        folder = results_folder(options.results)
-        # What only a GPU can make is no exact reference: it could not be verified without one.
-        names = [name for name in options.steps or STEPS if Need.GPU not in STEPS[name].needs]
-        documents = [document for name in names if (document := results.load(folder, name))]
-        exact = [(document, golden.exact_reference(document)) for document in documents]
-        return [(verify.EXPECTED / "exact" / f"{doc.step}.json", made) for doc, made in exact if made["values"]]
-    runs = [[document for name in STEPS if (document := results.load(Path(run), name))] for run in options.timing]
-    runs = [run for run in runs if run]
-    if not runs:
-        raise ValueError(f"no results in {', '.join(options.timing)}")
-    path = golden.profile_path(runs[-1])
-    previous = verify.load_reference(path) if path.exists() else None
-    return [(path, golden.timing_reference(runs, previous))]
 
 
 def _csv(options: argparse.Namespace) -> int:

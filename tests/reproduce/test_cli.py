@@ -49,6 +49,8 @@ def test_a_locked_step_is_status_3(make_choreo, monkeypatch, capsys, tmp_path: P
 def test_wrong_arguments_are_one_line_and_status_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["table2", "--only", "nonsense"]) == 2
     assert capsys.readouterr().err.startswith("table2 has no rows `nonsense`")
+    assert cli.main(["table2", "--only", "xcomp,nonsense"]) == 2
+    assert capsys.readouterr().err.startswith("table2 has no rows `nonsense`")
     assert cli.main(["golden", "--timing", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"no results in {tmp_path}\n"
     with pytest.raises(SystemExit, match="2"):
