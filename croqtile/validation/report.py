@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from croqtile.validation.validate import Validation
+from croqtile.validation.result import Validation
 from hb_analyzer.table import table
 
 # Columns of the table, and the kinds of instructions that each counts.
