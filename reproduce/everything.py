@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 from reproduce import process, provenance, results
-from reproduce.report import show_document, show_summary
+from reproduce.overview import show_summary
+from reproduce.report import show_document
 from reproduce.results import Document
 from reproduce.schedule import Ended, Job, Schedule
 from reproduce.tables import NOT_MEASURED

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from reproduce import layout, results, sampling
+from reproduce import layout, sampling
 from reproduce.results import Document, Record
 from reproduce.tables import (
     DIFFERS,
     EQUAL,
-    EQUAL_IN_PART,
     FAILED,
     MEASURED,
     NO_RUN,
@@ -32,19 +30,10 @@ from reproduce.tables import (
 )
 
 if TYPE_CHECKING:
-    from reproduce.doctor import Check
-    from reproduce.everything import Outcome
-    from reproduce.plan import Plan
-    from reproduce.status import StepStatus
     from reproduce.step import Measurement, Step
 
 PLAIN_WIDTH = 120  # of pipes and CI logs, where nothing but $COLUMNS says how wide a line may be
 
-_ORDER = (DIFFERS, FAILED, NO_RUN, SLOWED, EQUAL, EQUAL_IN_PART, SHOWN, NOT_MEASURED)
-_LEGEND = (
-    "equal: as the paper prints it. equal, in part: so is everything that could be measured here. shown: stands beside "
-    "the paper's, or has none there; not judged."
-)
 _STYLES = {
     SLOWED: "yellow",
     EQUAL: "green",
@@ -121,17 +110,17 @@ def heading(column: Column) -> str:
 def show_table(table: Table, to: Console) -> None:
     marks = Marks()
     to.print(Text(table.title, style="bold"), soft_wrap=True)
-    _print_fields(_fields(table, marks), to)
+    print_fields(_fields(table, marks), to)
     notes = marks.notes()
     notes += [f"{row.label}: {note}" for row in table.rows for note in (*row.notes, *failures(row))]
     notes += table.notes
     for note in notes:
-        _print_note(note, to)
+        print_note(note, to)
     if notes:
         to.print()
 
 
-def _print_fields(fields: Sequence[layout.Field], to: Console) -> None:
+def print_fields(fields: Sequence[layout.Field], to: Console) -> None:
     for block in layout.lines(fields, to.width, "─" if to.encoding.startswith("utf") else "-"):
         for line in block:
             to.print(line, soft_wrap=True)
@@ -156,7 +145,7 @@ def _fields(table: Table, marks: Marks) -> list[layout.Field]:
     return found
 
 
-def _print_note(note: str, to: Console) -> None:
+def print_note(note: str, to: Console) -> None:
     """A note, wrapped between words with its further lines indented; whole on a pipe, where it can be searched."""
     if not to.is_terminal:
         to.print(Text(f"  {note}"), soft_wrap=True)
@@ -203,109 +192,6 @@ def show_document(document: Document, to: Console) -> None:
         parts.append(f"in part or whole from the run of {origin['kept_from']} (--fresh repeats it)")
     to.print(Text("; ".join(parts), style="dim"), soft_wrap=True)
     to.print()
-
-
-def show_checks(checks: Sequence[Check], seconds: float, to: Console) -> None:
-    """The doctor's findings, one line each, with what would help, and what they mean together."""
-    words = {True: Text("ok", "green"), False: Text("NOT OK", "bold red"), None: Text("limited", "yellow")}
-    fields = (
-        layout.Field("", tuple(Text(check.what) for check in checks), whole=True),
-        layout.Field("", tuple(words[check.ok] for check in checks), whole=True),
-        layout.Field("found", tuple(Text(check.found) for check in checks), text=True),
-        layout.Field("what helps", tuple(Text(check.advice) for check in checks), text=True),
-    )
-    _print_fields(fields, to)
-    if any(check.ok is False for check in checks):
-        verdict = "What is NOT OK keeps rows from being measured, or measures them wrong"
-    elif any(check.ok is None for check in checks):
-        verdict = "Ready; rows that need what is limited here are shown as not measured, never as passed"
-    else:
-        verdict = "Ready for every row"
-    _print_note(f"{verdict}. {duration(seconds)}.", to)
-
-
-def show_summary(
-    outcomes: Sequence[Outcome], seconds: float, first_verdict_s: float | None, folder: Path, to: Console
-) -> None:
-    """After `all`: what became of the rows of each step, how long it took, and where everything is."""
-    to.print(Text("Summary", style="bold"))
-    rows = tuple(
-        Text(outcome.problem, "bold red")
-        if outcome.problem
-        else Text(_counts(results.verdicts(outcome.document) if outcome.document else {}))
-        for outcome in outcomes
-    )
-    fields = (
-        layout.Field("", tuple(Text(outcome.step) for outcome in outcomes), whole=True),
-        layout.Field("time", tuple(Text(duration(outcome.seconds)) for outcome in outcomes), right=True, whole=True),
-        layout.Field("rows", rows, text=True),
-    )
-    _print_fields(fields, to)
-    _print_note(_LEGEND, to)
-    first = "no row was judged" if first_verdict_s is None else f"first verdicts after {duration(first_verdict_s)}"
-    _print_note(f"{duration(seconds)} in all; {first}.", to)
-    _print_note(f"Results: {folder}; one step's tables again: ./ae STEP; as CSV: ./ae csv; as a page: ./ae report", to)
-
-
-def duration(seconds: float) -> str:
-    """Time as people say it.
-
-    >>> duration(4.23), duration(75), duration(3720)
-    ('4.2 s', '1 min 15 s', '62 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds >= 600 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-
-
-def _counts(verdicts: Mapping[str, int]) -> str:
-    found = sorted(verdicts, key=lambda verdict: _ORDER.index(verdict) if verdict in _ORDER else len(_ORDER))
-    return "; ".join(f"{verdicts[verdict]} {verdict}" for verdict in found)
-
-
-def show_status(found: Sequence[StepStatus], folder: Path, to: Console) -> None:
-    """One line per step: what there is, of which state of the project, and what came out."""
-
-    def column(heading: str, texts: Iterable[str], **form: bool) -> layout.Field:
-        return layout.Field(heading, tuple(Text(text) for text in texts), **form)
-
-    def number(each: StepStatus, value: int) -> str:
-        return str(value) if each.when else ""
-
-    fields = (
-        column("", (each.step for each in found), whole=True),
-        column("state", (each.state + (", stale" if each.stale and each.when else "") for each in found), text=True),
-        column("last measured", (each.when[:16].replace("T", " ") for each in found), whole=True),
-        column("commit", (each.commit for each in found), text=True),
-        column("measured", (number(each, each.measured) for each in found), right=True),
-        column("failed", (number(each, each.failed) for each in found), right=True),
-        column("not measured", (number(each, each.not_measured) for each in found), right=True),
-        column("rows", (_counts(dict(each.verdicts)) for each in found), text=True),
-    )
-    _print_fields(fields, to)
-    for why in dict.fromkeys(each.stale for each in found if each.stale):
-        names = ", ".join(each.step for each in found if each.stale == why)
-        _print_note(f"stale: {why} ({names}): a run measures it again", to)
-    _print_note(f"Results: {folder}; times in UTC; counts are of measurements, rows of the tables made from them.", to)
-
-
-def show_plans(plans: Sequence[Plan], to: Console) -> None:
-    """What a run would do, for ``--dry-run``."""
-    for plan in plans:
-        time = f", about {duration(plan.seconds)}" if plan.keys else ""
-        cannot = sum(count for _, count in plan.cannot)
-        to.print(Text(plan.step, style="bold"))
-        _print_note(f"{len(plan.keys)} to measure{time}; {plan.kept} kept; {cannot} that cannot be measured here", to)
-        for name in plan.installs:
-            _print_note(f"would first install {name}", to)
-        if plan.note:
-            _print_note(plan.note, to)
-        for reason, count in plan.cannot:
-            _print_note(f"not here: {count} ({reason})", to)
-        if plan.keys:
-            _print_note(f"to measure: {', '.join(plan.keys)}", to)
-    to.print()
-    _print_note(f"In all about {duration(sum(plan.seconds for plan in plans))}. Nothing was run or written.", to)
 
 
 class StepProgress:

@@ -59,7 +59,7 @@ def _describe(document: Document, state: str, stale: str) -> StepStatus:
         document.step,
         state,
         max((record.when for record in document.records.values()), default="") or origin["started"],
-        (origin["commit"] or "none")[:12] + (" + changes" if origin["dirty"] else ""),
+        (origin["commit"] or "none")[:10] + ("+" if origin["dirty"] else ""),
         records[MEASURED],
         records[FAILED] + records[NO_RUN],
         records[NOT_MEASURED],

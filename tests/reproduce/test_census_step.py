@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reproduce.cli import context_for
 from reproduce.results import Record
+from reproduce.running import context_for
 from reproduce.step import Options
 from reproduce.steps import census
 from reproduce.tables import MEASURED, Row

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reproduce import cli, provision
+from reproduce import provision, running
 from reproduce.provision import ProvisionError
 from reproduce.step import Options
 from reproduce.steps import STEPS
@@ -24,7 +24,7 @@ def pip(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
 
     monkeypatch.setattr(provision.subprocess, "run", run)
     monkeypatch.setattr(provision.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(cli, "ensure_nvcc", lambda: "13.0.88")
+    monkeypatch.setattr(running, "ensure_nvcc", lambda: "13.0.88")
     return calls
 
 
@@ -37,7 +37,7 @@ def test_triton_is_installed_for_the_rows_that_need_it(
         ("table2", ("tawa",), 1),
         ("table2", (), 2),
     ):
-        cli._provide(STEPS[name], Options(only=only), None)
+        running.provide(STEPS[name], Options(only=only), None)
         assert len(pip) == calls
     assert pip[-1][-1] == "triton==3.6.0"
     assert "Triton could not be installed" in capsys.readouterr().err  # and the step goes on

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from reproduce import soundness
-from reproduce.cli import context_for
 from reproduce.results import Record
+from reproduce.running import context_for
 from reproduce.step import Options
 from reproduce.steps import soundness as step
 from reproduce.tables import MEASURED, Table

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from reproduce.choreo import Choreo
-from reproduce.cli import outcome
 from reproduce.execute import execute
 from reproduce.results import Document
+from reproduce.running import outcome
 from reproduce.step import Context, Options
 from reproduce.steps import STEPS
 from reproduce.tables import Cell, Row

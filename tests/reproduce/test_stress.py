@@ -9,9 +9,10 @@ import pytest
 
 from reproduce import kernels
 from reproduce.choreo import Choreo
-from reproduce.cli import main, outcome
+from reproduce.cli import main
 from reproduce.execute import execute
 from reproduce.results import Document
+from reproduce.running import outcome
 from reproduce.step import Context, Options
 from reproduce.steps import STEPS, stress
 from tests.reproduce.conftest import FakeMachine

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from reproduce.cli import context_for, outcome
 from reproduce.cutlass.compile import Sizes
 from reproduce.cutlass.configurations import Storage
 from reproduce.cutlass.run import read_outcome
 from reproduce.results import Document, Record, not_measured
+from reproduce.running import context_for, outcome
 from reproduce.step import Context, Options
 from reproduce.steps import table2_cutlass, table2_cutlass_tables
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, NOT_MEASURED, Row, Scalar, Table

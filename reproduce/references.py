@@ -1,0 +1,92 @@
+"""The commands about ``expected/``: comparing results to it, and the only way to rewrite it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from reproduce import ROOT, claims, golden, results, verify
+from reproduce.machine import Need
+from reproduce.running import EXIT_DIFFERS, EXIT_USAGE, context_for, provide, results_folder, run_step
+from reproduce.step import Options
+from reproduce.steps import STEPS
+
+
+def check(options: argparse.Namespace) -> int:
+    folder = results_folder(options.results)
+    return _verify_exact(folder) if options.kind == "exact" else _verify_timing(folder)
+
+
+def _verify_exact(folder: Path) -> int:
+    names = [name for name in verify.exact_steps() if name in STEPS]
+    for name in names:
+        provide(STEPS[name], Options(), None)
+    findings: list[verify.Finding] = []
+    for name in names:
+        document = run_step(STEPS[name], context_for(name, folder, Options()))
+        here = verify.exact(document)
+        print(f"{name}: {sum(finding.status == verify.OK for finding in here)} of {len(here)} exact values equal")
+        findings += here
+    return _conclude(findings)
+
+
+def _verify_timing(folder: Path) -> int:
+    findings: list[verify.Finding] = []
+    for name in STEPS:
+        document = results.load(folder, name)
+        if document is None:
+            continue
+        profile, here = verify.timing(document)
+        if here:
+            equal = sum(finding.status == verify.OK for finding in here)
+            print(f"{name}: {equal} of {len(here)} timed values within the tolerances of the profile `{profile}`")
+        findings += here
+    if not findings:
+        print(f"no timed results in {folder}: run figure3, table3 or fa on a GPU first")
+        return EXIT_USAGE
+    return _conclude(findings)
+
+
+def _conclude(findings: list[verify.Finding]) -> int:
+    for finding in findings:
+        if finding.status != verify.OK:
+            print(finding)
+    return EXIT_DIFFERS if any(finding.status == verify.MISMATCH for finding in findings) else 0
+
+
+def rewrite(options: argparse.Namespace) -> int:
+    changes = 0
+    for path, reference in _references(options):
+        lines = golden.difference(path, reference)
+        changes += len(lines)
+        print("\n".join(lines) if lines else f"{path.name}: no difference")
+        if options.update and lines:
+            golden.write(path, reference)
+            print(f"{path.relative_to(ROOT)} written")
+    if changes and not options.update:
+        print("nothing written: --update writes these values")
+    return 0
+
+
+def _references(options: argparse.Namespace) -> list[tuple[Path, dict[str, Any]]]:
+    if options.paper:
+        profiles = golden.paper_profiles(claims.load())
+        return [(verify.EXPECTED / "timing" / f"{name}.json", made) for name, made in profiles.items()]
+    if not options.timing:
+        unknown = [name for name in options.steps if name not in STEPS]
+        if unknown:
+            raise ValueError(f"there is no step `{unknown[0]}`: {', '.join(STEPS)}")
+        folder = results_folder(options.results)
+        # What only a GPU can make is no exact reference: it could not be verified without one.
+        names = [name for name in options.steps or STEPS if Need.GPU not in STEPS[name].needs]
+        documents = [document for name in names if (document := results.load(folder, name))]
+        exact = [(document, golden.exact_reference(document)) for document in documents]
+        return [(verify.EXPECTED / "exact" / f"{doc.step}.json", made) for doc, made in exact if made["values"]]
+    runs = [[document for name in STEPS if (document := results.load(Path(run), name))] for run in options.timing]
+    runs = [run for run in runs if run]
+    if not runs:
+        raise ValueError(f"no results in {', '.join(options.timing)}")
+    path = golden.profile_path(runs[-1])
+    previous = verify.load_reference(path) if path.exists() else None
+    return [(path, golden.timing_reference(runs, previous))]

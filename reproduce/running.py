@@ -1,0 +1,61 @@
+"""What every command that runs a step does: where results are, what is installed first, how it shows and ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from reproduce import ROOT, claims
+from reproduce.choreo import Choreo
+from reproduce.execute import execute
+from reproduce.machine import Machine, Need
+from reproduce.provision import ProvisionError, ensure_nvcc, ensure_triton
+from reproduce.report import StepProgress, console
+from reproduce.results import Document
+from reproduce.step import Context, Options, Step
+from reproduce.tables import DIFFERS, FAILED, NO_RUN
+
+EXIT_DIFFERS, EXIT_USAGE, EXIT_LOCKED, EXIT_INTERRUPTED = 1, 2, 3, 130
+
+
+def provide(step: Step, options: Options, gpu: str | None) -> None:
+    """Installs what alone keeps rows of ``step`` from being measured; without it they say what is missing."""
+    gpu_missing = Need.GPU in step.needs and Machine(gpu).missing(Need.GPU)
+    try:
+        if Need.NVCC in step.needs and not gpu_missing:
+            ensure_nvcc()
+        if step.uses(Need.TRITON) and (not options.only or "tawa" in options.only):
+            ensure_triton()
+    except ProvisionError as error:
+        print(error, file=sys.stderr)
+
+
+def run_step(step: Step, context: Context) -> Document:
+    progress = StepProgress(step, step.measurements(context), console())
+    try:
+        return execute(step, context, progress)
+    finally:
+        progress.close()
+
+
+def outcome(document: Document) -> int:
+    """Exit status of a step: what this machine cannot measure is no failure, a wrong or missing result is one."""
+    bad = (DIFFERS, FAILED, NO_RUN)
+    return EXIT_DIFFERS if any(row.verdict in bad for table in document.tables for row in table.rows) else 0
+
+
+def results_folder(chosen: str | None = None) -> Path:
+    return Path(chosen or os.environ.get("RESULTS") or ROOT / "results").resolve()
+
+
+def context_for(name: str, folder: Path, options: Options, gpu: str | None = None) -> Context:
+    return Context(
+        step=name,
+        results=folder,
+        build=ROOT / "build" / "steps",
+        machine=Machine(gpu),
+        choreo=Choreo.from_environment(),
+        claims=claims.load(),
+        options=options,
+    )
