@@ -53,7 +53,7 @@ def claims(steps: Mapping[str, Step], documents: Mapping[str, Document], problem
     found = []
     for name, step in steps.items():
         if name in documents:
-            found.append(_claim(documents[name]))
+            found.append(_claim(documents[name], of_paper=bool(step.claims)))
         elif name in problems:
             found.append(Claim(name, step.title, FAILED, (problems[name],), False))
         else:
@@ -80,16 +80,17 @@ def tally(documents: Sequence[Document]) -> Counter[str]:
     return counts
 
 
-def _claim(document: Document) -> Claim:
+def _claim(document: Document, *, of_paper: bool) -> Claim:
+    """``of_paper``: values are compared to the paper's; else to what they must be, such as no broken answer."""
     counts = tally([document])
     words = (
-        (EQUAL, "equal to the paper's"),
+        (EQUAL, "equal to the paper's" if of_paper else "as they must be"),
         (NEAR, "near the paper's, within the table's tolerance"),
-        (DIFFERS, "differ from the paper's"),
+        (DIFFERS, "differ from the paper's" if of_paper else "not as they must be"),
         (NO_RUN, "did not run to the end"),
         (FAILED, "failed"),
         (SLOWED, "timed while the GPU was slowed down, not judged"),
-        (SHOWN, "shown beside the paper's, not judged"),
+        (SHOWN, "shown beside the paper's, not judged" if of_paper else "shown, not judged"),
         (NOT_MEASURED, "not measured"),
     )
     parts = [f"{counts[verdict]} {text}" for verdict, text in words if counts[verdict]]
@@ -111,7 +112,7 @@ def _tried(document: Document) -> list[str]:
     for row in rows:
         tried, broken = row.cells.get("tried"), row.cells.get("broken")
         if tried and broken and tried.value and row.id in ("overlap", "executions", "mutants"):
-            lines.append(f"{row.label[0].upper()}{row.label[1:]}: {tried.value} tried, {broken.value} found broken.")
+            lines.append(f"{row.label[0].upper()}{row.label[1:]}: {broken.value} found in {tried.value}.")
     return lines
 
 

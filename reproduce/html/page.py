@@ -100,7 +100,7 @@ def _counts(documents: Sequence[Document]) -> list[tuple[str, str, int, str]]:
     """(tone, mark, number, words) of the boxes at the top."""
     found = claims.tally(documents)
     boxes = [
-        (EQUAL, found[EQUAL], "values equal to the paper's"),
+        (EQUAL, found[EQUAL], "values equal to the paper's, or as they must be"),
         (NEAR, found[NEAR], "near it, within tolerance"),
         (IN_RANGE, found[IN_RANGE], "timed values in range"),
         (DIFFERS, sum(found[bad] for bad in (DIFFERS, OUT_OF_RANGE, FAILED, NO_RUN)), "differ, out of range or failed"),

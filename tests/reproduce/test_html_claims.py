@@ -72,4 +72,5 @@ def test_what_soundness_rests_on() -> None:
     table = Table("soundness", "S", (Column("tried", "tried", kind="text"), Column("broken", "broken")), (row,))
     document = Document("soundness", "S", "", {"gpu": None}, {}, (table,), True)
     found = claims.claims({"soundness": STEPS["soundness"]}, {"soundness": document}, {})
-    assert "A pair is never seen to break: 9 programs tried, 0 found broken." in found[0].details
+    assert "A pair is never seen to break: 0 found in 9 programs." in found[0].details
+    assert found[0].details[0] == "Values: 1 as they must be."
