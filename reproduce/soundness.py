@@ -6,6 +6,7 @@
 | ``exhaustive`` | every kernel in its own placement under all schedules, at small trip counts |
 | ``mutants`` | every kernel and example with one thing wrong: who notices? |
 | ``peers`` | what "all pairs of phases ordered" accepts that is wrong; what no reuse across roles costs |
+| ``translation`` | the PTX of every kernel against the analysed program, and mutants of it (needs nvcc) |
 
 Without a part: all of them. Exit code 1 if a claim is broken: an unsound answer, a mutant that survives.
 """
@@ -158,11 +159,37 @@ def _peers(args: argparse.Namespace) -> tuple[Any, str, bool]:
     return {"programs": compared.programs, "rules": rules, "costs": costs}, text, True
 
 
-PARTS = {"programs": _programs, "exhaustive": _exhaustive, "mutants": _mutants, "peers": _peers}
+def _translation(args: argparse.Namespace) -> tuple[Any, str, bool]:
+    from croqtile import toolchain
+    from reproduce.translation import text_of, translation
+
+    paths = [path for path in sorted((ROOT / "kernels").glob("*/*.co")) if _wanted(args, f"kernel/{path.stem}")]
+    try:
+        tools = toolchain.find()
+        data = {f"kernel/{path.stem}": translation(path, tools) for path in paths}
+    except (toolchain.ToolchainError, toolchain.CompileError) as error:
+        if args.part == "all" and isinstance(error, toolchain.ToolchainError):
+            return {}, f"Compiled kernels against the analysed programs: not compared ({error})\n", True
+        raise ValueError(str(error)) from error
+    good = all(not found["problems"] and not found["unnoticed"] for found in data.values())
+    return data, text_of(data), good
+
+
+PARTS = {
+    "programs": _programs,
+    "exhaustive": _exhaustive,
+    "mutants": _mutants,
+    "peers": _peers,
+    "translation": _translation,
+}
+
+
+def _wanted(args: argparse.Namespace, name: str) -> bool:
+    return not args.only or name in args.only
 
 
 def _chosen(args: argparse.Namespace) -> list[tuple[str, Callable[[], Program]]]:
-    found = [(name, program) for name, program in subjects() if not args.only or name in args.only]
+    found = [(name, program) for name, program in subjects() if _wanted(args, name)]
     if not found:
         raise ValueError(f"there is no {', '.join(args.only)}")
     return found

@@ -283,7 +283,7 @@ class Evaluator:
         if any(isinstance(arg, Shared) for arg in args):
             return _shared(name, form, args)
         result = self._counted(name, form, args, bounds)
-        if result is UNKNOWN and all(isinstance(arg, (int, Trip)) for arg in args):
+        if result is UNKNOWN and name != "setp" and all(isinstance(arg, (int, Trip)) for arg in args):
             return self._launch(name, tuple(form), kind, args)  # a trip count is a launch value, too
         return result
 

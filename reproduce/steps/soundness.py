@@ -1,5 +1,6 @@
-"""Evidence of soundness: the engine's answers against a simulator, which needs no GPU (``--only simulator``), and the
-compiled kernels under stress, which do (``--only stress``). No figure of the paper."""
+"""Evidence of soundness: the engine's answers against a simulator, which needs no GPU (``--only simulator``), the code
+that nvcc makes against the analysed programs (``--only translation``), and the compiled kernels under stress, which
+need one (``--only stress``). No figure of the paper."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from typing import Any
 from reproduce import ROOT, process
 from reproduce.results import Record, not_measured
 from reproduce.step import Context, FailedError, Measurement, NoRunError, Step
-from reproduce.steps import stress
+from reproduce.steps import stress, translation
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Scalar, Table
 
 PROGRAMS = 2000
 LIMIT_S = 1800.0
 _MISSING = not_measured("not run yet")
-_GROUPS = ("simulator", "stress")
+_GROUPS = ("simulator", "translation", "stress")
 _CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race", "unawaited")
 _FATES = ("arrivals", "deadlock", "overrun", "race", "unawaited", "refused", "equivalent", "open", "survived")
 
@@ -41,6 +42,7 @@ def _groups(context: Context) -> tuple[str, ...]:
 def measurements(context: Context) -> list[Measurement]:
     groups = _groups(context)
     found = _simulator() if "simulator" in groups else []
+    found += translation.measurements(_run) if "translation" in groups else []
     return found + stress.measurements(context.options.seeds or stress.SEEDS) if "stress" in groups else found
 
 
@@ -109,6 +111,8 @@ def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]
         names = _subjects()
         found += (_summary(records, names, context), _mutant_table(records, names))
         found += (_rule_table(records), _byte_table(records, names))
+    if "translation" in _groups(context):
+        found += translation.tables(records)
     return (
         found + stress.tables(records, context.options.seeds or stress.SEEDS) if "stress" in _groups(context) else found
     )
@@ -137,6 +141,8 @@ def _summary(records: Mapping[str, Record], names: list[str], context: Context) 
     rows.append(_sum_row("executions", "kernels and examples under all schedules", covered, "transitions", "findings"))
     mutated = [records.get(f"mutants.{name}", _MISSING) for name in names]
     rows.append(_sum_row("mutants", "programs with one thing wrong that survive", mutated, "mutants", "survived"))
+    if "translation" in _groups(context):
+        rows += translation.summary_rows(records)
     if "stress" in _groups(context):
         rows += stress.summary_rows(records, context.options.seeds or stress.SEEDS)
     return Table("soundness", "The evidence of soundness", columns, tuple(rows))
@@ -209,10 +215,10 @@ def _byte_table(records: Mapping[str, Record], names: list[str]) -> Table:
 
 STEP = Step(
     name="soundness",
-    title="Evidence of soundness: answers against a simulator, mutants, other rules, stress on the GPU",
+    title="Evidence of soundness: answers against a simulator, mutants, other rules, compiled code, stress on the GPU",
     minutes=12.0,
     claims=(),
     measurements=measurements,
     tables=tables,
-    optional=stress.NEEDS,
+    optional=stress.NEEDS | translation.NEEDS,
 )
