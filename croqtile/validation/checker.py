@@ -8,14 +8,19 @@ from dataclasses import dataclass, field
 from croqtile.analyse import Analysis
 from croqtile.layout import Layout
 from croqtile.validation import footprint, reference
+from croqtile.validation.evaluate import Evaluator
+from croqtile.validation.events import Refusal
+from croqtile.validation.findings import Findings
 from croqtile.validation.host import HostSide
 from croqtile.validation.launches import Launches
-from croqtile.validation.machine import Divided, Program, Refusal, Walk
-from croqtile.validation.matcher import Findings, Match, Matcher
+from croqtile.validation.machine import Divided, Walk
+from croqtile.validation.matcher import Matcher
+from croqtile.validation.program import Program
+from croqtile.validation.progress import Match
 from croqtile.validation.ptx import Entry
 from croqtile.validation.reference import Reference
 from croqtile.validation.result import Problem, RoleRow
-from croqtile.validation.values import WARPGROUP, Bounds, Evaluator
+from croqtile.validation.values import WARPGROUP, Bounds
 from croqtile.walk import RoleKey
 from hb_analyzer import model
 
@@ -178,7 +183,9 @@ class Checker:
                 self.problems.append(Problem("", f"the mbarrier of {name} {found}; {arrivals} were analysed"))
         for place in self.findings.inits.keys() - wanted.keys():
             self.problems.append(Problem("", f"an mbarrier at {place.base} + {place.offset} belongs to no event"))
-        if len(self.findings.init_threads) > 1:
+        if any(len(ways) > 1 for ways in self.findings.setups.values()):
+            self.problems.append(Problem("", "mbarriers are initialised on some paths only"))
+        if sum(frozenset() not in ways for ways in self.findings.setups.values()) > 1:
             self.problems.append(Problem("", "several threads initialise mbarriers"))
 
     def _memory(self) -> None:

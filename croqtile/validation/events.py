@@ -10,6 +10,14 @@ from croqtile.validation.values import Shared
 LEADER_KINDS = frozenset(("init", "init fence", "arrive", "expect", "copy in", "copy out", "copy commit", "copy wait"))
 
 
+class Refusal(Exception):
+    """Something that is wrong, or that cannot be followed; ``line`` of the PTX module (0: none)."""
+
+    def __init__(self, why: str, line: int = 0) -> None:
+        super().__init__(why)
+        self.line = line
+
+
 @dataclass(frozen=True)
 class Event:
     """One instruction's effect. ``kind``:

@@ -94,8 +94,10 @@ def operand_bytes(address: int, descriptor: int, rows: int, k_bytes: int, transp
 
 
 def describe(mask: int) -> str:
-    """``0x400–0x7ff (1024 bytes)``."""
-    if not mask:
-        return "no bytes"
-    low, high = (mask & -mask).bit_length() - 1, mask.bit_length() - 1
-    return f"bytes {low}…{high} ({mask.bit_count()})" if hasattr(int, "bit_count") else f"bytes {low}…{high}"
+    """The bytes of a mask, for messages.
+
+    >>> describe(span(1024, 16) | span(2048, 16))
+    'bytes 1024…2063 (32 of them)'
+    """
+    low, high, count = (mask & -mask).bit_length() - 1, mask.bit_length() - 1, mask.bit_count()
+    return f"bytes {low}…{high}" + ("" if count == high - low + 1 else f" ({count} of them)")

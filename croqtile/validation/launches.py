@@ -14,7 +14,7 @@ from croqtile import fold, ir, rewrite
 from croqtile.validation.ptx import PtxError
 from hb_analyzer import model
 
-SMALL, RANDOM = 160, 240
+SMALL, RANDOM = 128, 272  # SMALL is a power of two
 _LARGEST = 4096
 
 
@@ -72,8 +72,8 @@ def _environments(kernel: ir.Kernel, generator: random.Random) -> Iterator[dict[
     lets = [s for s in kernel.body if isinstance(s, ir.Let)]
     for number in range(SMALL + RANDOM):
         env: dict[ir.Symbol, int] = {}
-        for dim in kernel.dims:
-            small = number + 1 if generator.random() < 0.5 else generator.randint(1, 9)
+        for position, dim in enumerate(kernel.dims):
+            small = number * (2 * position + 1) % SMALL + 1  # each of them once, in another order for each dimension
             env[dim] = small if number < SMALL else generator.randint(1, _LARGEST if generator.random() < 0.5 else 64)
         for axis in kernel.grid:
             bound = fold.evaluate(axis.bound, env) if axis.bound is not None else None

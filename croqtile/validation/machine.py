@@ -7,27 +7,24 @@ loop is followed until its state recurs, up to the modulus of its counters: then
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from croqtile.validation import footprint, values
-from croqtile.validation.events import Event
-from croqtile.validation.host import HostSide
-from croqtile.validation.launches import Launches
-from croqtile.validation.ptx import Entry, Instruction
+from croqtile.validation import values
+from croqtile.validation.decode import event_of
+from croqtile.validation.events import Event, Refusal
+from croqtile.validation.operands import WARP, Operands
+from croqtile.validation.program import PURE, Program, targets
+from croqtile.validation.ptx import Instruction
 from croqtile.validation.values import (
     UNKNOWN,
     WARPGROUP,
     Bounds,
     Count,
-    Evaluator,
     Lanes,
-    Map,
     Question,
     Rest,
-    Shared,
     Trip,
     Undetermined,
     Unknown,
@@ -35,16 +32,8 @@ from croqtile.validation.values import (
     Waited,
 )
 
-WARP = 32
 _LIMIT = 500_000  # instructions of one walk
-
-
-class Refusal(Exception):
-    """Something that is wrong, or that cannot be followed; ``line`` of the PTX module (0: none)."""
-
-    def __init__(self, why: str, line: int = 0) -> None:
-        super().__init__(why)
-        self.line = line
+_IGNORED = ("prefetch.tensormap", "setmaxnreg.", "ld.param", "ld.global", "ld.const", "st.global", "nanosleep.")
 
 
 class Divided(Exception):
@@ -55,135 +44,7 @@ class Divided(Exception):
         self.parts = (jump, stay)
 
 
-# Instructions without an effect on memory or other threads, by first word.
-_PURE = frozenset(
-    (
-        "add",
-        "sub",
-        "mul",
-        "mad",
-        "fma",
-        "and",
-        "or",
-        "xor",
-        "not",
-        "neg",
-        "abs",
-        "min",
-        "max",
-        "shl",
-        "shr",
-        "shf",
-        "div",
-        "rem",
-        "mov",
-        "cvt",
-        "cvta",
-        "selp",
-        "setp",
-        "set",
-        "slct",
-        "ex2",
-        "lg2",
-        "rcp",
-        "rsqrt",
-        "sqrt",
-        "sin",
-        "cos",
-        "tanh",
-        "copysign",
-        "prmt",
-        "bfe",
-        "bfi",
-        "lop3",
-        "popc",
-        "clz",
-        "brev",
-        "sad",
-        "testp",
-    )
-)
-_IGNORED = ("prefetch.tensormap", "setmaxnreg.", "ld.param", "ld.global", "ld.const", "st.global", "nanosleep.")
-_REGISTER = re.compile(r"%[A-Za-z_]\w*(?:\.[xyz])?|[A-Za-z_]\w*@\d+")
-_STEP = re.compile(r"m64n(\d+)k(\d+)\.")
-
 State_ = TypeVar("State_")
-
-
-@dataclass
-class Program:
-    """A kernel prepared for walks: what each instruction writes, and which registers matter for the events."""
-
-    entry: Entry
-    host: HostSide
-    launches: Launches
-    evaluator: Evaluator
-    relevant: frozenset[str] = field(init=False)
-    heads: Mapping[int, frozenset[str]] = field(init=False)  # where backward branches lead; what matters from there on
-
-    def __post_init__(self) -> None:
-        instructions, labels = self.entry.instructions, self.entry.labels
-        heads = set()
-        for position, instruction in enumerate(instructions):
-            if instruction.opcode.startswith("bra"):
-                if instruction.operands[0] not in labels:
-                    raise Refusal(f"no label {instruction.operands[0]}", instruction.line)
-                if labels[instruction.operands[0]] <= position:
-                    heads.add(labels[instruction.operands[0]])
-        live = self._live()
-        self.relevant = frozenset().union(*live)
-        self.heads = {position: live[position] for position in heads}
-
-    def _live(self) -> list[frozenset[str]]:
-        """Before each instruction, the registers on which some event or branch after it depends."""
-        instructions, labels = self.entry.instructions, self.entry.labels
-        live: list[frozenset[str]] = [frozenset()] * (len(instructions) + 1)
-        changed = True
-        while changed:
-            changed = False
-            for position in range(len(instructions) - 1, -1, -1):
-                instruction = instructions[position]
-                after = live[position + 1]
-                if instruction.opcode.startswith("bra"):
-                    jump = live[labels[instruction.operands[0]]]
-                    after = jump | after if instruction.guard else jump
-                elif instruction.opcode in ("ret", "exit", "trap") and instruction.guard is None:
-                    after = frozenset()
-                written = after.intersection(targets(instruction))
-                before = after if instruction.guard else after - written
-                used = set(_REGISTER.findall(" ".join(_sinks(instruction))))
-                if written:
-                    used.update(_REGISTER.findall(" ".join(instruction.operands[1:])))
-                if instruction.guard:
-                    used.add(instruction.guard[0])
-                before = before | used
-                if before != live[position]:
-                    live[position], changed = before, True
-        return live
-
-
-def targets(instruction: Instruction) -> list[str]:
-    """The registers that an instruction writes, of those that are followed (matrix results are not)."""
-    word = instruction.opcode.split(".")[0]
-    writes = word in _PURE or word in ("ld", "ldmatrix", "shfl", "elect", "vote", "activemask", "atom", "mapa")
-    writes = writes or instruction.opcode.startswith(("mbarrier.try_wait", "mbarrier.test_wait"))
-    return _REGISTER.findall(instruction.operands[0]) if writes and instruction.operands else []
-
-
-def _sinks(instruction: Instruction) -> tuple[str, ...]:
-    """The operands that decide an event."""
-    opcode, operands = instruction.opcode, instruction.operands
-    if opcode.startswith("wgmma.mma_async"):
-        return operands[1:3]
-    if opcode.startswith("cp.async.bulk.tensor"):
-        return tuple(re.sub(r"\{[^}]*\}", "", operand) for operand in operands)
-    if opcode.startswith(("mbarrier.", "barrier.", "bar.", "cp.")):
-        return operands
-    if opcode.startswith(("stmatrix", "st.")):
-        return operands[:1]
-    if opcode.startswith(("ld.", "ldmatrix")):
-        return operands[1:2]
-    return ()
 
 
 @dataclass
@@ -232,7 +93,6 @@ class Walk(Generic[State_]):
         self.entry, self.evaluator = program.entry, program.evaluator
         self.listener = listener
         self.bounds = dict(bounds)
-        self.sample = sorted(threads)
         self.seen: dict[int, list[_State[State_]]] = {}
         self.steps = 0
         self.events: dict[int, str] = {}  # line → kind, of those that were reached
@@ -413,7 +273,7 @@ class Walk(Generic[State_]):
 
     def _matters(self, instruction: Instruction) -> bool:
         word = instruction.opcode.split(".")[0]
-        return word not in _PURE or bool(self.program.relevant.intersection(targets(instruction)))
+        return word not in PURE or bool(self.program.relevant.intersection(targets(instruction)))
 
     def _of_class(self, state: _State[State_], value: Value) -> Value:
         """``value`` as these threads see it: one value if it is the same for all of them."""
@@ -424,57 +284,17 @@ class Walk(Generic[State_]):
                 return own.pop()
         return value
 
-    # -- operands
-
-    def _operand(self, state: _State[State_], text: str) -> Value:
-        if text.startswith("%") or "@" in text:
-            if text in ("%tid.x", "%laneid"):
-                first = WARPGROUP * self.warpgroup if text == "%tid.x" else 0
-                return Lanes(tuple(first + t if first or text == "%tid.x" else t % WARP for t in range(WARPGROUP)))
-            if text in ("%tid.y", "%tid.z"):
-                return 0
-            if text == "%ntid.x":
-                return self.entry.threads
-            if text.startswith("%ctaid."):
-                names = [name for name, axis in self.program.host.block.items() if axis == text[-1]]
-                samples = self.program.launches.values.get(names[0]) if names else None
-                return UNKNOWN if samples is None else self.evaluator.launch(samples, "u32")
-            return state.registers.get(text, UNKNOWN)
-        if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
-            return int(text.rstrip("U"), 0)
-        if text in self.entry.shared:
-            return Shared(text, self.entry.shared[text].align)
-        if text in self.entry.parameters:
-            return Map(self.entry.parameters.index(text))
-        return UNKNOWN
-
-    def _address(self, state: _State[State_], operand: str) -> Value:
-        """``[register + constant]``."""
-        found = re.fullmatch(r"\[\s*([^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]", operand)
-        if found is None:
-            return UNKNOWN
-        base = self._operand(state, found[1])
-        return self.evaluator.apply("add.s32", (base, int(found[2], 0)), state.bounds) if found[2] else base
-
-    def _place(self, state: _State[State_], operand: str, line: int) -> Shared:
-        value = self._of_class(state.copy(), self._address(state, operand))
-        if not isinstance(value, Shared) or value.shift:
-            raise Refusal(f"the address {operand} is not recovered ({value})", line)
-        return value
-
-    def _number(self, state: _State[State_], operand: str, line: int) -> int:
-        value = self._of_class(state.copy(), self._operand(state, operand))
-        if not isinstance(value, int):
-            raise Refusal(f"the operand {operand} is not recovered ({value})", line)
-        return value
+    def _at(self, state: _State[State_]) -> Operands:
+        return Operands(self.program, self.warpgroup, self.threads, state.registers, state.bounds)
 
     # -- instructions
 
     def _execute(self, state: _State[State_], instruction: Instruction) -> None:
         opcode, operands = instruction.opcode, instruction.operands
+        at = self._at(state)
         word = opcode.split(".")[0]
         written = [name for name in targets(instruction) if name in self.program.relevant]
-        if word in _PURE:
+        if word in PURE:
             if written:
                 self._compute(state, instruction, written)
             return
@@ -484,9 +304,9 @@ class Walk(Generic[State_]):
             if opcode.startswith("shfl.sync.idx") and written:
                 self._broadcast(state, instruction)
             return
-        if opcode.startswith(("mbarrier.try_wait.parity", "mbarrier.test_wait.parity")):
-            barrier = self._place(state, operands[1], instruction.line)
-            parity = self._number(state, operands[2], instruction.line)
+        if opcode.startswith(("mbarrier.try_wait.parity", "mbarrier.test_wait.parity")) and ".relaxed" not in opcode:
+            barrier = at.place(operands[1], instruction.line)
+            parity = at.number(operands[2], instruction.line)
             state.registers[operands[0]] = Waited(barrier, parity & 1)
             return
         for name in written:
@@ -495,22 +315,24 @@ class Walk(Generic[State_]):
             state.registers[written[0]] = self._parameter(opcode, operands[1])
         if opcode.startswith(_IGNORED):
             return
-        self._tell(state, self._event(state, instruction))
+        self._tell(state, event_of(at, instruction))
 
     def _compute(self, state: _State[State_], instruction: Instruction, written: list[str]) -> None:
         if len(written) != 1 or instruction.operands[0] != written[0]:
             for name in written:
                 state.registers[name] = UNKNOWN
             return
-        args = tuple(self._operand(state, operand) for operand in instruction.operands[1:])
+        at = self._at(state)
+        args = tuple(at.operand(operand) for operand in instruction.operands[1:])
         state.registers[written[0]] = self.evaluator.apply(instruction.opcode, args, state.bounds)
 
     def _broadcast(self, state: _State[State_], instruction: Instruction) -> None:
         """The value of one lane for its whole warp: known while no branch has divided the threads."""
+        at = self._at(state)
         target, source, lane, clamp, members = (
             instruction.operands[0].split("|")[0],
-            self._operand(state, instruction.operands[1]),
-            *(self._operand(state, operand) for operand in instruction.operands[2:5]),
+            at.operand(instruction.operands[1]),
+            *(at.operand(operand) for operand in instruction.operands[2:5]),
         )
         if not isinstance(lane, int) or clamp != 31 or state.diverged or members not in (-1, 0xFFFFFFFF):
             return
@@ -533,161 +355,3 @@ class Walk(Generic[State_]):
             state.follower = self.listener.event(state.follower, event, state.bounds)
         except Refusal as error:
             raise Refusal(str(error), error.line or event.line) from None
-
-    def _event(self, state: _State[State_], instruction: Instruction) -> Event:
-        opcode = instruction.opcode
-        for prefix, decode in _DECODERS:
-            if opcode.startswith(prefix):
-                return decode(self, state, instruction)
-        raise Refusal(f"an instruction that is not followed: `{opcode}`", instruction.line)
-
-    def map_of(self, state: _State[State_], operand: str, line: int) -> int:
-        register = re.match(r"\[\s*([^\s,\]]+)", operand)
-        value = self._operand(state, register[1]) if register else UNKNOWN
-        if not isinstance(value, Map):
-            raise Refusal(f"the tensor map {operand} is not recovered", line)
-        return value.parameter
-
-    def footprint(self, state: _State[State_], operand: str, size: int, lanes: int, line: int) -> tuple[str, list[int]]:
-        """Base, and bytes by warp, of an access of ``size`` bytes by the first ``lanes`` lanes of each warp."""
-        address = self._address(state, operand)
-        masks = [0] * (WARPGROUP // WARP)
-        bases = set()
-        for thread in self.sample:
-            place = address.values[thread] if isinstance(address, Lanes) else address
-            if thread % WARP >= lanes:
-                continue
-            if not isinstance(place, Shared) or place.shift or place.offset < 0:
-                raise Refusal(f"the address {operand} is not recovered ({place})", line)
-            bases.add(place.base)
-            masks[thread // WARP] |= footprint.span(place.offset, size)
-        if len(bases) > 1:
-            raise Refusal(f"{operand} is in {' and in '.join(sorted(bases))}", line)
-        return bases.pop() if bases else "", masks
-
-
-_Decoder = Callable[[Walk[State_], _State[State_], Instruction], Event]
-
-
-def _init(walk: Walk[State_], state: _State[State_], i: Instruction) -> Event:
-    return Event("init", i.line, walk._place(state, i.operands[0], i.line), walk._number(state, i.operands[1], i.line))
-
-
-def _arrive(walk: Walk[State_], state: _State[State_], i: Instruction) -> Event:
-    if "shared::cluster" in i.opcode or i.operands[0] != "_" or "noComplete" in i.opcode:
-        raise Refusal(f"an arrival that is not followed: `{i}`", i.line)
-    place = walk._place(state, i.operands[1], i.line)
-    number = walk._number(state, i.operands[2], i.line) if len(i.operands) > 2 else None
-    if "expect_tx" in i.opcode:
-        return Event("arrive", i.line, place, number or 0, 1)
-    return Event("arrive", i.line, place, 0, 1 if number is None else number)
-
-
-def _expect(walk: Walk[State_], state: _State[State_], i: Instruction) -> Event:
-    return Event(
-        "expect", i.line, walk._place(state, i.operands[0], i.line), walk._number(state, i.operands[1], i.line)
-    )
-
-
-def _copy(walk: Walk[State_], state: _State[State_], i: Instruction) -> Event:
-    form = re.fullmatch(
-        r"cp\.async\.bulk\.tensor\.\dd\.(shared::cluster\.global\.mbarrier::complete_tx::bytes"
-        r"|global\.shared::cta\.bulk_group)",
-        i.opcode,
-    )
-    if form is None:
-        raise Refusal(f"a copy that is not followed: `{i.opcode}`", i.line)
-    if form[1].startswith("global"):
-        number = walk.map_of(state, i.operands[0], i.line)
-        return Event("copy out", i.line, walk._place(state, i.operands[1], i.line), map=number)
-    target, barrier = (walk._place(state, i.operands[k], i.line) for k in (0, 2))
-    return Event("copy in", i.line, target, barrier=barrier, map=walk.map_of(state, i.operands[1], i.line))
-
-
-def _numbered(kind: str) -> _Decoder[State_]:
-    def decode(walk: Walk[State_], state: _State[State_], i: Instruction) -> Event:
-        return Event(kind, i.line, number=walk._number(state, i.operands[0], i.line) if i.operands else 0)
-
-    return decode
-
-
-def _sync(walk: Walk[State_], state: _State[State_], i: Instruction) -> Event:
-    number = walk._number(state, i.operands[0], i.line)
-    threads = walk._number(state, i.operands[1], i.line) if len(i.operands) > 1 else walk.entry.threads
-    return Event("sync", i.line, number=number, arrivals=threads)
-
-
-def _matrix(walk: Walk[State_], state: _State[State_], i: Instruction) -> Event:
-    shape = _STEP.search(i.opcode)
-    types = i.opcode.split(".")[-2:]
-    if shape is None or len(types) != 2 or ".sp." in i.opcode:
-        raise Refusal(f"a matrix instruction that is not followed: `{i.opcode}`", i.line)
-    n, k = int(shape[1]), int(shape[2])
-    in_registers = i.operands[1].startswith("{")
-    layouts = [operand == "1" for operand in i.operands[6:]]  # transposed: A (in shared memory only) and B
-    transposed_a = bool(layouts and not in_registers and layouts[0])
-    transposed_b = bool(layouts and layouts[-1])
-    mask, bases = 0, set()
-    for operand, rows, transposed in ((i.operands[1], 64, transposed_a), (i.operands[2], n, transposed_b)):
-        if operand.startswith("{"):
-            continue
-        value = walk._operand(state, operand)
-        if not isinstance(value, Shared) or value.shift != 4 or value.offset < 0:
-            raise Refusal(f"the matrix descriptor {operand} is not recovered ({value})", i.line)
-        address, rest = (value.offset & 0x3FFF) << 4, value.offset >> 14 << 14
-        read = footprint.operand_bytes(address, rest, rows, 32, transposed)
-        if read is None or (transposed and k != 16):
-            raise Refusal(f"a matrix descriptor that is not followed: {rest:#x}", i.line)
-        mask |= read
-        bases.add(value.base)
-    if len(bases) > 1:
-        raise Refusal(f"operands in {' and in '.join(sorted(bases))}", i.line)
-    return Event("mma", i.line, base=bases.pop() if bases else "", masks=(mask,))
-
-
-def _bytes(opcode: str) -> int:
-    vector = re.search(r"\.v(\d)\.", opcode)
-    return values.width(opcode.split(".")[-1]) // 8 * (int(vector[1]) if vector else 1)
-
-
-def _store(walk: Walk[State_], state: _State[State_], i: Instruction) -> Event:
-    if i.opcode.startswith("stmatrix"):
-        lanes = {"x1": 8, "x2": 16, "x4": 32}[next(part for part in i.opcode.split(".") if part[:1] == "x")]
-        base, masks = walk.footprint(state, i.operands[0], 16, lanes, i.line)
-    else:
-        base, masks = walk.footprint(state, i.operands[0], _bytes(i.opcode), WARP, i.line)
-    return Event("store", i.line, base=base, masks=tuple(masks))
-
-
-def _load(walk: Walk[State_], state: _State[State_], i: Instruction) -> Event:
-    if i.opcode.startswith("ldmatrix"):
-        lanes = {"x1": 8, "x2": 16, "x4": 32}[next(part for part in i.opcode.split(".") if part[:1] == "x")]
-        base, masks = walk.footprint(state, i.operands[1], 16, lanes, i.line)
-    else:
-        base, masks = walk.footprint(state, i.operands[1], _bytes(i.opcode), WARP, i.line)
-    return Event("load", i.line, base=base, masks=tuple(masks))
-
-
-_DECODERS: tuple[tuple[str, _Decoder], ...] = (  # type: ignore[type-arg]
-    ("mbarrier.init", _init),
-    ("mbarrier.arrive", _arrive),
-    ("mbarrier.expect_tx", _expect),
-    ("fence.mbarrier_init", _numbered("init fence")),
-    ("fence.proxy.async", _numbered("proxy fence")),
-    ("cp.async.bulk.tensor", _copy),
-    ("cp.async.bulk.commit_group", _numbered("copy commit")),
-    ("cp.async.bulk.wait_group", _numbered("copy wait")),
-    ("barrier.cta.sync.aligned", _sync),
-    ("barrier.sync.aligned", _sync),
-    ("bar.sync", _sync),
-    ("wgmma.mma_async", _matrix),
-    ("wgmma.fence", _numbered("mma fence")),
-    ("wgmma.commit_group", _numbered("mma commit")),
-    ("wgmma.wait_group", _numbered("mma wait")),
-    ("stmatrix", _store),
-    ("st.shared", _store),
-    ("st.volatile.shared", _store),
-    ("ldmatrix", _load),
-    ("ld.shared", _load),
-    ("ld.volatile.shared", _load),
-)

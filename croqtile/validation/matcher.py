@@ -13,88 +13,18 @@ one group of matrix instructions and the stores of one tile.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from croqtile.validation import footprint
-from croqtile.validation.events import LEADER_KINDS, Event
+from croqtile.validation.events import LEADER_KINDS, Event, Refusal
+from croqtile.validation.findings import Findings
 from croqtile.validation.host import HostSide
-from croqtile.validation.machine import Listener, Refusal
+from croqtile.validation.machine import Listener
+from croqtile.validation.progress import NO_BYTES, Match
 from croqtile.validation.reference import Accesses, End, Environment, Reference, Target, Undecided
 from croqtile.validation.values import WARPGROUP, Bounds, Shared
 from hb_analyzer import model
-
-_NO_BYTES = (0, 0, 0, 0)
-
-
-@dataclass
-class Findings:
-    """What all walks of a kernel have found together."""
-
-    base: str | None = None  # of the placement
-    alignment: int = 0
-    events: dict[str, Shared] = field(default_factory=dict)  # event → mbarrier of slot 0
-    barriers: dict[int, str] = field(default_factory=dict)  # number of a barrier → what it stands for
-    inits: dict[Shared, int] = field(default_factory=dict)  # mbarrier → arrivals
-    init_threads: set[tuple[int, frozenset[int]]] = field(default_factory=set)
-    matched: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # events compared, by kind
-
-    def placed(self, place: Shared) -> int:
-        """The offset of a place in the placement. All buffers have the same base."""
-        if self.base is None:
-            self.base, self.alignment = place.base, place.align
-        if place.base != self.base:
-            raise Refusal(f"an address in {place.base}, but the buffers are in {self.base}")
-        return place.offset
-
-    def bind(self, event: str, slot: int, place: Shared) -> None:
-        start = replace(place, offset=place.offset - 8 * slot)
-        known = self.events.setdefault(event, start)
-        if known != start:
-            raise Refusal(
-                f"the mbarrier of {event}[{slot}] is at {known.base} + {known.offset + 8 * slot}, "
-                f"but the code uses {place.base} + {place.offset}"
-            )
-        others = {name for name, other in self.events.items() if other == start and name != event}
-        if others:
-            raise Refusal(f"{event} and {others.pop()} have the same mbarrier")
-
-    def name(self, number: int, meaning: str) -> None:
-        if self.barriers.setdefault(number, meaning) != meaning:
-            raise Refusal(f"barrier {number} stands for {self.barriers[number]} and for {meaning}")
-
-
-@dataclass(frozen=True)
-class Match:
-    """Where a thread is in the program, and what it has done since.
-
-    ``hidden``: fences that the initialised mbarriers still need. ``odd``: slots of events waited for an odd number of
-    times. ``part``: bytes of the current step done so far (``warps``: stores, by warp); ``expected``, ``issued``: bytes
-    of the current setting; ``early``: its arrival is made. ``met``: only arrivals and copies since the warps met;
-    ``clean``: no matrix instruction or copy out since then; ``unfenced``, ``unmet``: stores that no fence, no meeting
-    follows. ``fenced``: before matrix instructions. ``out``: 1 copies out issued, 2 committed. ``last``, ``meetings``:
-    the last operation of all threads, and how often they have met since.
-    """
-
-    position: int = 0
-    env: Environment = ()
-    started: bool = False
-    hidden: frozenset[str] = frozenset()
-    odd: frozenset[tuple[str, int]] = frozenset()
-    part: int = 0
-    expected: int = 0
-    issued: int = 0
-    early: bool = False
-    met: bool = False
-    clean: bool = False
-    unfenced: bool = False
-    unmet: bool = False
-    fenced: bool = False
-    out: int = 0
-    last: tuple[int, Environment] = (-1, ())
-    meetings: int = 0
-    warps: tuple[int, ...] = _NO_BYTES
 
 
 class Matcher(Listener[Match]):
@@ -185,17 +115,18 @@ class Matcher(Listener[Match]):
         if event.kind == "init" and event.place is not None:
             if len(self.threads) != 1:
                 raise Refusal(f"an mbarrier is initialised by {len(self.threads)} threads")
-            if findings.inits.setdefault(event.place, event.number) != event.number:
-                raise Refusal("an mbarrier is initialised twice, with different counts")
-            findings.init_threads.add((self.warpgroup, self.threads))
-            return replace(state, hidden=frozenset(("init fence", "proxy fence")))
+            if event.place in state.inits or findings.inits.setdefault(event.place, event.number) != event.number:
+                raise Refusal("an mbarrier is initialised twice")
+            fences = frozenset(("init fence", "proxy fence"))
+            return replace(state, hidden=fences, inits=state.inits | {event.place})
         if event.kind in ("init fence", "proxy fence"):
             return replace(state, hidden=state.hidden - {event.kind})
         if event.kind == "sync" and event.number == 0 and event.arrivals == self.host.threads:
             if state.hidden:
                 raise Refusal(f"no {min(state.hidden)} between the initialised mbarriers and the meeting of the CTA")
             findings.name(0, "all threads")
-            return replace(state, started=True, met=True, clean=True)
+            findings.setups.setdefault((self.warpgroup, self.threads), set()).add(state.inits)
+            return replace(state, started=True, inits=frozenset(), met=True, clean=True)
         raise Refusal(f"{event.kind} before the CTA has met")
 
     # -- moving through the program
@@ -222,7 +153,7 @@ class Matcher(Listener[Match]):
         step = self.reference.code[state.position]
         if isinstance(step, Accesses) and step.kind == "store" and state.part:
             self.stored.setdefault(self._key(state), []).append(state.warps)
-            return replace(self._done(state), warps=_NO_BYTES)
+            return replace(self._done(state), warps=NO_BYTES)
         return state
 
     def _key(self, state: Match) -> tuple[int, Environment]:

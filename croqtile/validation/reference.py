@@ -13,7 +13,7 @@ from typing import Union
 
 from croqtile import ir
 from croqtile.validation import footprint
-from croqtile.validation.machine import Refusal
+from croqtile.validation.events import Refusal
 from croqtile.validation.values import Bounds
 from hb_analyzer import model
 

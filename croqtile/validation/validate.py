@@ -16,11 +16,11 @@ from croqtile.driver import Compilation, generate
 from croqtile.toolchain import Toolchain, compile_ptx
 from croqtile.validation import launches, ptx
 from croqtile.validation.checker import Checker
+from croqtile.validation.evaluate import Evaluator
+from croqtile.validation.events import Refusal
 from croqtile.validation.host import read_host
-from croqtile.validation.machine import Refusal
 from croqtile.validation.reference import modulus
 from croqtile.validation.result import Problem, Validation
-from croqtile.validation.values import Evaluator
 
 
 class Validator:

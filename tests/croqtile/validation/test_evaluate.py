@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from croqtile.validation.evaluate import Evaluator
 from croqtile.validation.values import (
     UNKNOWN,
     Bounds,
     Count,
-    Evaluator,
     Lanes,
     Launch,
     Question,
