@@ -73,10 +73,19 @@ class Daemon:
         return docker.DockerClient(base_url=self.socket, timeout=60)
 
     def kill(self) -> None:
-        """As a crash: containers may go on without it."""
+        """As a crash: its containers go on without it."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+        # A containerd that is still ending, or was and is not waited for, is a living one to the next engine.
+        for process in self.processes("containerd"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        for _ in range(100):
+            if not self.processes("containerd"):
+                break
+            time.sleep(0.1)
+        (self.folder / "exec" / "containerd" / "containerd.pid").unlink(missing_ok=True)
 
     def stop(self) -> None:
         if self._process is None or self._process.poll() is not None:
@@ -102,11 +111,13 @@ class Daemon:
                     folder.rmdir()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def processes(self) -> list[int]:
+    def processes(self, program: str = "") -> list[int]:
+        """Processes of this engine, known by its folder in their command lines; those of one program, or all."""
         found = []
         for place in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
-                if f"{self.folder}/".encode() in place.read_bytes():
+                words = place.read_bytes().decode(errors="replace").split("\0")
+                if f"{self.folder}/" in " ".join(words) and program in ("", Path(words[0]).name):
                     found.append(int(place.parent.name))
         return found
 
