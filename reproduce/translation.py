@@ -16,11 +16,12 @@ from croqtile.validation.mutants import mutants
 from croqtile.validation.validate import Validator
 from hb_analyzer.table import table
 
-COLUMNS = ("builds", "instructions", "steps", "differing", "mutants", "refused")
+COLUMNS = ("builds", "instructions", "paths", "steps", "differing", "mutants", "refused")
 
 
 def translation(path: Path, tools: Toolchain, with_mutants: bool = True) -> dict[str, Any]:
-    """Counts of one ``.co`` file. ``differing``: builds with a problem; ``unnoticed``: mutants that were not refused.
+    """Counts of one ``.co`` file. ``paths``: orderings of proofs found in the code; ``steps``: instructions walked;
+    ``differing``: builds with a problem; ``unnoticed``: mutants that were not refused.
 
     Raises CompileError of the toolchain or of the front end."""
     found: dict[str, Any] = dict.fromkeys(COLUMNS, 0)
@@ -40,6 +41,7 @@ def translation(path: Path, tools: Toolchain, with_mutants: bool = True) -> dict
             result = validator.validate(text)
             found["builds"] += 1
             found["instructions"] += result.instructions
+            found["paths"] += len(result.proofs)
             found["steps"] += result.walked
             found["differing"] += bool(result.problems)
             mode = "" if sala else ", without overlap"
@@ -57,7 +59,8 @@ def text_of(data: dict[str, dict[str, Any]]) -> str:
     """Tables: kernels, and mutants by kind."""
     rows = [(name, *(str(found[column]) for column in COLUMNS)) for name, found in data.items()]
     rows.append(("all", *(str(sum(found[column] for found in data.values())) for column in COLUMNS)))
-    text = f"Compiled kernels against the analysed programs\n{table(('kernel', *COLUMNS), rows, right=range(1, 7))}\n"
+    numbers = range(1, len(COLUMNS) + 1)
+    text = f"Compiled kernels against the analysed programs\n{table(('kernel', *COLUMNS), rows, right=numbers)}\n"
     kinds: Counter[str] = Counter()
     for found in data.values():
         kinds.update(found["kinds"])

@@ -46,6 +46,7 @@ class Checker:
     problems: list[Problem] = field(default_factory=list)
     rows: list[RoleRow] = field(default_factory=list)
     walked: int = 0
+    lines: dict[tuple[str, str, str], set[int]] = field(default_factory=dict)  # role, label, place → PTX lines
     findings: Findings = field(default_factory=Findings)
 
     def run(self, entry: Entry) -> None:
@@ -103,6 +104,9 @@ class Checker:
             if len(active) > 1 and found.matcher.meetings != active[0].matcher.meetings:
                 raise Refusal("the warps do not meet equally often on all paths")
         self._stores(code, active)
+        for found in active:
+            for (label, where), lines in found.matcher.lines.items():
+                self.lines.setdefault((code.name, label, where), set()).update(lines)
         kinds: dict[str, int] = {}
         for line, kind in {line: kind for found in done for line, kind in found.lines.items()}.items():
             kinds[kind] = kinds.get(kind, 0) + (line > 0)

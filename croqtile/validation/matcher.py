@@ -45,6 +45,7 @@ class Matcher(Listener[Match]):
         self.reference, self.findings, self.host = reference, findings, host
         self.warpgroup, self.threads, self.members = warpgroup, threads, members
         self.leader, self.together = leader, together
+        self.lines: dict[tuple[str, str], set[int]] = {}  # operation (label, place) → PTX lines
         self.meetings: dict[tuple[tuple[int, Environment], tuple[int, Environment]], set[int]] = {}
         self.stored: dict[tuple[int, Environment], list[tuple[int, ...]]] = {}  # step → bytes by warp, of each visit
 
@@ -106,7 +107,19 @@ class Matcher(Listener[Match]):
         }.get(event.kind)
         if handler is None:
             raise Refusal(f"{event.kind}: the program has none here; its next operation is: {self._next(state)}")
-        return handler(state, event, bounds)
+        after = handler(state, event, bounds)
+        self._record(state, event)
+        return after
+
+    def _record(self, state: Match, event: Event) -> None:
+        """The line of a matched instruction, under the operations that it carries out."""
+        step = self.reference.code[state.position]
+        if isinstance(step, Accesses) and event.kind in ("arrive", "expect", "mma commit"):
+            step = self.reference.code[state.position + 1]
+        operations = step.accesses if isinstance(step, Accesses) else (step,)
+        for operation in operations:
+            key = (str(getattr(operation, "label", "")), str(getattr(operation, "where", "")))
+            self.lines.setdefault(key, set()).add(event.line)
 
     # -- before the roles start
 

@@ -37,6 +37,16 @@ def as_text(validation: Validation) -> str:
     text += f"buffers that share memory: {pairs}\n"
     text += f"{validation.instructions} instructions compared, {validation.walked} steps over all paths; trip counts "
     text += f"evaluated at {validation.samples} launches\n"
+    for path in validation.proofs:
+        text += f"\n{path.pair[0]} and {path.pair[1]} are ordered by\n"
+        for step in path.steps:
+            text += f"    {step.text}" + (f"  (PTX {_ranges(step.lines)})" if step.lines else "") + "\n"
+    text += "\n" if validation.proofs else ""
     for problem in validation.problems:
         text += f"DIFFERS: {problem}\n"
     return text + f"verdict: {'the code differs' if validation.problems else 'the code is the analysed program'}\n"
+
+
+def _ranges(lines: tuple[int, ...]) -> str:
+    """``12, 40 … 90``: lines, the middle of many left out."""
+    return ", ".join(map(str, lines)) if len(lines) < 4 else f"{lines[0]}, {lines[1]} … {lines[-1]}"

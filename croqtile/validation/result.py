@@ -31,6 +31,23 @@ class RoleRow:
 
 
 @dataclass(frozen=True)
+class ProofStep:
+    """One operation on a path of happens-before, and the PTX lines that carry it out (none for the setting of an event,
+    which the hardware makes of arrivals and bytes)."""
+
+    text: str
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProofPath:
+    """An ordering by which buffers ``pair`` may overlap, from the first access to the second."""
+
+    pair: tuple[str, str]
+    steps: tuple[ProofStep, ...]
+
+
+@dataclass(frozen=True)
 class Validation:
     """``overlaps``: pairs of buffers that share bytes. ``walked``: instructions on all paths. ``problems``: none if the
     code is the program that was analysed."""
@@ -41,6 +58,7 @@ class Validation:
     walked: int = 0
     problems: tuple[Problem, ...] = ()
     samples: int = 0
+    proofs: tuple[ProofPath, ...] = ()
 
     @property
     def instructions(self) -> int:

@@ -19,8 +19,9 @@ from croqtile.validation.checker import Checker
 from croqtile.validation.evaluate import Evaluator
 from croqtile.validation.events import Refusal
 from croqtile.validation.host import read_host
+from croqtile.validation.proofs import proofs
 from croqtile.validation.reference import modulus
-from croqtile.validation.result import Problem, Validation
+from croqtile.validation.result import Problem, ProofPath, Validation
 
 
 class Validator:
@@ -48,13 +49,19 @@ class Validator:
             checker.problems.append(Problem("", str(error), error.line))
         except ptx.PtxError as error:
             checker.problems.append(Problem("", str(error)))
+        pairs = overlapping(self.analysis)
+        paths: list[ProofPath] = []
+        if not checker.problems:
+            paths, missing = proofs(self.analysis, pairs, checker.lines)
+            checker.problems += missing
         return Validation(
             self.analysis.kernel.name,
             tuple(checker.rows),
-            tuple(overlapping(self.analysis)),
+            tuple(pairs),
             checker.walked,
             tuple(dict.fromkeys(checker.problems)),
             self._launches.count,
+            tuple(paths),
         )
 
 

@@ -55,7 +55,14 @@ def test_nothing_measured_is_no_pass() -> None:
 
 
 def test_texts() -> None:
-    data = {**GOOD, "steps": 9, "kinds": {"wait dropped": 3}, "problems": ["k: why"], "unnoticed": ["k: wait, line 3"]}
+    data = {
+        **GOOD,
+        "steps": 9,
+        "paths": 2,
+        "kinds": {"wait dropped": 3},
+        "problems": ["k: why"],
+        "unnoticed": ["k: wait, line 3"],
+    }
     text = text_of({"kernel/k": data})
     assert "wait dropped" in text and "DIFFERS k: why" in text and "NOT REFUSED k: wait, line 3" in text
 
@@ -72,5 +79,5 @@ def test_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     name = "kernel/matmul_f16_dyn_sm90_warpspec_1p1c_64x128_3s"
     assert soundness.main(["translation", "--only", name, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)[name]
-    assert found["builds"] == 2 and found["differing"] == 0 and found["instructions"] >= 80
+    assert found["builds"] == 2 and found["differing"] == 0 and found["paths"] > 0 and found["instructions"] >= 80
     assert found["mutants"] == found["refused"] > 100 and not found["problems"] and not found["unnoticed"]
