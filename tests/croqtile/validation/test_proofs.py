@@ -19,7 +19,7 @@ def test_every_operation_of_a_proof_has_instructions() -> None:
 def test_an_operation_without_an_instruction() -> None:
     analysis = kernels.compilation().analyses[0]
     _, problems = proofs(analysis, [("lhs_s", "out_s")], {})
-    assert any("relies on `sync.wg 1, 2`, for which there is no instruction" in str(problem) for problem in problems)
+    assert any("no instruction for `sync.wg 1, 2`, on which an overlap relies" in problem.why for problem in problems)
 
 
 def test_a_pair_without_a_proof() -> None:
