@@ -96,10 +96,10 @@ def integer(name: str, form: tuple[str, ...], kind: str, args: tuple[int, ...]) 
 
 class Evaluator:
     """Evaluates instructions. ``modulus``: what counters are known up to. ``trips``: each parameter's values at the
-    sample launches; a comparison of launch values that comes out alike at all samples is taken as decided."""
+    ``count`` sample launches; a comparison of launch values that comes out alike at all samples is taken as decided."""
 
-    def __init__(self, modulus: int, trips: dict[str, tuple[int, ...]]) -> None:
-        self.modulus = modulus
+    def __init__(self, modulus: int, trips: dict[str, tuple[int, ...]], count: int) -> None:
+        self.modulus, self.count = modulus, count
         self.trips = trips
         self.decided = 0  # comparisons of launch values that were decided by the samples
         self._cache: dict[tuple[object, ...], Scalar] = {}
@@ -195,11 +195,10 @@ class Evaluator:
         return self.launch(tuple(results), kind)
 
     def samples(self, value: Scalar) -> tuple[int, ...] | None:
-        count = len(next(iter(self.trips.values()), ()))
         if isinstance(value, Launch):
             return value.samples
         if isinstance(value, int):
-            return (value,) * (count or 1)
+            return (value,) * self.count
         if isinstance(value, Trip):
             return tuple(v + value.offset & 0xFFFFFFFF for v in self.trips[value.parameter])
         return None

@@ -33,6 +33,7 @@ from croqtile.validation.values import (
 )
 
 _LIMIT = 500_000  # instructions of one walk
+_MOST_STATES = 100  # at the head of one loop; the kernels here need up to 17
 _IGNORED = ("prefetch.tensormap", "setmaxnreg.", "ld.param", "ld.global", "ld.const", "st.global", "nanosleep.")
 
 
@@ -171,6 +172,9 @@ class Walk(Generic[State_]):
                 return None
             earlier.append(widened.copy())
             return widened
+        if len(earlier) >= _MOST_STATES:
+            line = self.entry.instructions[state.position].line
+            raise Refusal(f"the state at the head of a loop does not recur within {_MOST_STATES} visits", line)
         earlier.append(state.copy())
         return state
 

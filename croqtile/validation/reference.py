@@ -124,7 +124,10 @@ class Reference:
 
     def value(self, expr: model.IntExpr, env: Environment, bounds: Mapping[str, Bounds]) -> int:
         """A slot. It must not depend on more than the residues of counters and parameters."""
-        values = dict(env)
+        values = {
+            **dict.fromkeys(model.names_in(expr) - self.parameters, 0),
+            **dict(env),
+        }  # running counters start at 0
         steps = dict.fromkeys(values, self.modulus)
         for name in model.names_in(expr) & self.parameters:
             known = bounds[name]

@@ -25,9 +25,9 @@ def as_text(validation: Validation) -> str:
     rows = []
     for row in validation.roles:
         counts = [str(sum(row.instructions.get(kind, 0) for kind in kinds)) for _, kinds in _COLUMNS]
-        rows.append((row.role, str(row.operations), *counts, "differs" if row.role in wrong else "same"))
+        rows.append((row.role, str(row.operations), *counts, "not shown" if row.role in wrong else "same"))
     rows += [
-        (role, *[""] * (len(_COLUMNS) + 1), "differs")
+        (role, *[""] * (len(_COLUMNS) + 1), "not shown")
         for role in sorted(wrong)
         if role and role not in {row.role for row in validation.roles}
     ]
@@ -43,8 +43,9 @@ def as_text(validation: Validation) -> str:
             text += f"    {step.text}" + (f"  (PTX {_ranges(step.lines)})" if step.lines else "") + "\n"
     text += "\n" if validation.proofs else ""
     for problem in validation.problems:
-        text += f"DIFFERS: {problem}\n"
-    return text + f"verdict: {'the code differs' if validation.problems else 'the code is the analysed program'}\n"
+        text += f"NOT SHOWN: {problem}\n"
+    shown = "is not shown to be" if validation.problems else "is"
+    return text + f"verdict: the code {shown} the analysed program\n"
 
 
 def _ranges(lines: tuple[int, ...]) -> str:

@@ -34,7 +34,7 @@ class Validator:
         try:
             self._host = read_host(cuda, self.function)
             self._launches = launches.sample(analysis.kernel, analysis.program)
-            self._evaluator = Evaluator(modulus(analysis.program), dict(self._launches.trips))
+            self._evaluator = Evaluator(modulus(analysis.program), dict(self._launches.trips), self._launches.count)
         except ptx.PtxError as error:
             self._failure = str(error)
 

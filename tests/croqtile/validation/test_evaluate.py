@@ -29,7 +29,7 @@ OPEN = {"n": Bounds(1)}
 
 
 def run(opcode: str, *args: Value, bounds: dict[str, Bounds] | None = None) -> Value:
-    return Evaluator(12, {"n": TRIPS}).apply(opcode, args, bounds or OPEN)
+    return Evaluator(12, {"n": TRIPS}, 4).apply(opcode, args, bounds or OPEN)
 
 
 def test_integers_wrap_and_have_signs() -> None:

@@ -52,7 +52,7 @@ def walk(body: str, threads: frozenset[int] = frozenset(range(128)), low: int = 
     entry = parse(HEAD + body + "\n}\n", "k")
     host = HostSide(("n", "other"), {"map": TensorMap("map", 2, (64, 8), 128)}, {}, 128, 2048)
     launches = Launches({"n": TRIPS, "other": (7, 7, 7, 9)}, {"n": TRIPS}, 4)
-    program = Program(entry, host, launches, Evaluator(MODULUS, {"n": TRIPS}))
+    program = Program(entry, host, launches, Evaluator(MODULUS, {"n": TRIPS}, 4))
     recorder = Recorder()
     Walk(program, 0, threads, {"n": Bounds(low)}, recorder).run()
     return recorder

@@ -118,4 +118,4 @@ def test_a_difference_refuses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setattr("croqtile.toolchain.find", lambda: toolchain.Toolchain("nvcc", "test"))
     assert cli.main(["--validate", str(kernels.KERNEL)]) == cli.REFUSED
     out = capsys.readouterr().out
-    assert "DIFFERS: producer: no proxy fence" in out and "verdict: the code differs" in out
+    assert "NOT SHOWN: producer: no proxy fence" in out and "the code is not shown to be the analysed program" in out
