@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -11,7 +10,7 @@ from typing import Protocol
 
 from reproduce import process, provenance, results, sampling
 from reproduce.lock import lock
-from reproduce.machine import Need
+from reproduce.machine import Need, cores
 from reproduce.results import Document, Record
 from reproduce.step import Context, FailedError, Measurement, NoRunError, NotMeasuredError, Step
 from reproduce.tables import MEASURED, Table
@@ -121,7 +120,7 @@ def _measure(items: Iterable[Measurement], context: Context, store: _Store) -> N
     items = list(items)
     together = [item for item in items if item.parallel]
     if together:
-        pool = ThreadPoolExecutor(min(len(together), os.cpu_count() or 1))
+        pool = ThreadPoolExecutor(min(len(together), cores()))
         try:
             # An interrupt may come as soon as the first child runs, that is before the last one is submitted.
             futures: dict[Future[Record], Measurement] = {

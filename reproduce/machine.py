@@ -38,6 +38,11 @@ class Gpu:
     uuid_hash: str = ""  # tells two GPUs apart without naming them
 
 
+def cores() -> int:
+    """Cores that this process may use: in a container or a job fewer than the machine has."""
+    return len(os.sched_getaffinity(0))
+
+
 def profile_of(name: str) -> str | None:
     """The machine profile (``expected/timing``) of a GPU by its name, or None for a GPU that has none."""
     return next((profile for profile in ("h800", "h100", "h200") if profile in name.lower()), None)

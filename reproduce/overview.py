@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,6 +127,14 @@ def show_plans(plans: Sequence[Plan], to: Console) -> None:
         for reason, count in plan.cannot:
             print_note(f"not here: {count} ({reason})", to)
         if plan.keys:
-            print_note(f"to measure: {', '.join(plan.keys)}", to)
+            print_note(f"to measure: {', '.join(_brief(plan.keys))}", to)
     to.print()
     print_note(f"In all about {duration(sum(plan.seconds for plan in plans))}. Nothing was run or written.", to)
+
+
+def _brief(keys: Sequence[str]) -> list[str]:
+    """Names of measurements; many of them by what stands before the first dot, with their number."""
+    if len(", ".join(keys)) <= 300:
+        return list(keys)
+    groups = Counter(key.partition(".")[0] for key in keys)
+    return [f"{group} ({count})" if count > 1 else group for group, count in groups.items()]

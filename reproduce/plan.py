@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reproduce.execute import kept_records, unmet
-from reproduce.machine import Need
+from reproduce.machine import Need, cores
 from reproduce.provision import triton_is_missing
 from reproduce.step import Context, Measurement, Step
 
@@ -73,6 +72,5 @@ def _wants_tawa(context: Context) -> bool:
 
 
 def seconds_of(items: Sequence[Measurement]) -> float:
-    cores = os.cpu_count() or 1
     together = sum(item.seconds for item in items if item.parallel)
-    return together / cores + sum(item.seconds for item in items if not item.parallel)
+    return together / cores() + sum(item.seconds for item in items if not item.parallel)

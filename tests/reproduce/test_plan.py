@@ -48,7 +48,7 @@ def test_what_the_run_would_install_is_not_missing(choreo: Choreo, make_context:
 
 
 def test_what_runs_beside_each_other_shares_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setattr(plan, "cores", lambda: 4)
     items = [Measurement(str(n), dict, frozenset({Need.NVCC}), 8.0, parallel=n > 0) for n in range(3)]  # type: ignore[arg-type]
     assert plan.seconds_of(items) == 8 + 4
 
@@ -61,7 +61,9 @@ def test_the_command_writes_nothing(choreo: Choreo, monkeypatch, capsys, tmp_pat
     assert "16 to measure, about" in text and "to measure: 1.base" in text and "Nothing was run or written" in text
     assert not (tmp_path / "results").exists() and not (tmp_path / "calls").exists()
     assert cli.main(["all", "--dry-run"]) == 0
-    assert {line for line in capsys.readouterr().out.splitlines() if line in STEPS} == set(STEPS)
+    text = capsys.readouterr().out
+    assert {line for line in text.splitlines() if line in STEPS} == set(STEPS)
+    assert "executions (26)" in text  # many are named by what they have in common
     assert cli.main(["table2", "--dry-run", "--only", "nonsense"]) == 2
 
 
