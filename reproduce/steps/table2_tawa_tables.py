@@ -180,8 +180,7 @@ def _right_row(kernel: Kernel, record: Record) -> Row:
     for mode in kernel.modes:
         key = mode.replace(" ", "_")
         if f"{mode}.launches" not in values:
-            reason = str(values.get(f"{mode}_reason", "not run"))
-            cells[key] = Cell(CANNOT_LAUNCH if reason.startswith(CANNOT_LAUNCH) else reason.partition(":")[0])
+            cells[key] = Cell(_why_not(record, mode) or "not run")
             continue
         text = f"{values[f'{mode}.wrong_launches']} of {values[f'{mode}.launches']}"
         unjudged = mode in (NO_GUARD, UNCHECKED) or (mode == STOCK and kernel.specialized_by_triton)
@@ -205,18 +204,27 @@ def _speed_table(records: Mapping[str, Record]) -> Table:
     rows = []
     for kernel in ALL:
         record = records.get(f"run.{kernel.name}", MISSING)
-        cells = {mode: record.cell(f"{mode}.tflops") for mode in (STOCK, OVERLAP, INVALIDATE, REPAIR)}
+        cells = {mode: _speed(record, mode, "tflops") for mode in (STOCK, OVERLAP, INVALIDATE, REPAIR)}
         cells["ratio"] = _ratio(cells[OVERLAP], cells[STOCK])
         cells["cost"] = _ratio(cells[OVERLAP], cells[REPAIR])
         for mode in (STOCK, OVERLAP):
-            long_ = record.cell(f"{mode}.long_tflops")
-            cells[f"long_{mode}"] = long_ if kernel.is_attention else Cell("-")
+            cells[f"long_{mode}"] = _speed(record, mode, "long_tflops") if kernel.is_attention else Cell("-")
         rows.append(Row(kernel.name, _label(kernel), _only_possible(kernel, cells)))
     notes = (
         "M = N = K = 4096; attention B=2 H=16 SEQ=4096, causal. Medians of 5 rounds of 50 launches, modes in turns.",
         "overlap / repair is what overlap and guard cost or gain, repair / stock what dropping the mbarriers does.",
     )
     return Table("tawa_speed", "Tawa rows on the GPU: speed", columns, tuple(rows), notes)
+
+
+def _speed(record: Record, mode: str, what: str) -> Cell:
+    why_not = _why_not(record, mode)
+    return Cell(why_not) if why_not else record.cell(f"{mode}.{what}")
+
+
+def _why_not(record: Record, mode: str) -> str:
+    """Why a mode did not run though the kernel did, in a word or two ("cannot launch"); empty if it ran."""
+    return str(record.values.get(f"{mode}_reason") or "").partition(":")[0]
 
 
 def _only_possible(kernel: Kernel, cells: dict[str, Cell]) -> dict[str, Cell]:
@@ -233,4 +241,4 @@ def _ratio(upper: Cell, lower: Cell) -> Cell:
     if isinstance(upper.value, float) and isinstance(lower.value, float) and lower.value:
         return Cell(round(upper.value / lower.value, 3), slowed_by=upper.slowed_by)  # both are of one record
     missing = next(cell for cell in (upper, lower) if not isinstance(cell.value, float))
-    return Cell(None, missing.status, missing.reason)
+    return Cell("-") if missing.status == MEASURED else Cell(None, missing.status, missing.reason)

@@ -107,6 +107,25 @@ def test_modes_that_are_wrong_on_purpose_are_not_judged(tmp_path: Path) -> None:
     assert row.cells["no_guard"].value == "20 of 100" and row.cells["no_guard"].verdict == SHOWN
 
 
+def test_what_cannot_launch_is_no_missing_measurement(tmp_path: Path) -> None:
+    values = {key: value for key, value in outcome(ATTENTION).items() if not key.startswith("stock.")}
+    values |= {"stock_reason": "cannot launch: 262680 of 232448 bytes", "overlap.long_tflops": 480.0}
+    records = {"bytes": sizes(), f"run.{ATTENTION.name}": Record(MEASURED, values)}
+    found = tables(tmp_path, records)
+    right, speed = (
+        next(row for row in found[name].rows if row.id == ATTENTION.name) for name in ("tawa_right", "tawa_speed")
+    )
+    assert right.cells["stock"].value == "cannot launch"
+    assert {name: speed.cells[name].value for name in ("stock", "overlap", "ratio", "long_stock", "long_overlap")} == {
+        "stock": "cannot launch",
+        "overlap": 500.0,
+        "ratio": "-",
+        "long_stock": "cannot launch",
+        "long_overlap": 480.0,
+    }
+    assert {cell.status for cell in speed.cells.values()} == {MEASURED}
+
+
 def test_stock_triton_is_judged_for_gluon_only() -> None:
     assert wrong_modes(GEMM, outcome(GEMM, stock__wrong_launches=1)) == ["stock: 1 launches are wrong"]
     assert not wrong_modes(ATTENTION, outcome(ATTENTION, stock__wrong_launches=1))
