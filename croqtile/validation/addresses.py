@@ -55,7 +55,7 @@ def _masked(place: Shared, mask: int, bits: int) -> Scalar:
     window = (1 << (WINDOW_BITS - place.shift)) - 1
     if (mask | (unit - 1)) & window == window:  # keeps every bit of the base
         return replace(place, offset=place.offset - inside + (inside & mask))
-    step = (1 << bits) - mask
+    step = (1 << bits) - (mask | ((1 << bits) - 1) & ~window)  # bits above the window are zero in any case
     rounds = step > unit and step & (step - 1) == 0 and place.offset == step - 1
     if rounds and place.shift == 0:  # (base + step − 1) & −step
         return Shared(f"up({place.base}, {step})", step)

@@ -101,7 +101,8 @@ class Checker:
             raise Refusal("not every thread of the warpgroup has been followed")
         active = [found for found in done if found.matcher.reference is code]
         for found in active:
-            if len(active) > 1 and found.matcher.meetings != active[0].matcher.meetings:
+            meetings = found.matcher.meetings
+            if meetings != active[0].matcher.meetings or any(len(numbers) > 1 for numbers in meetings.values()):
                 raise Refusal("the warps do not meet equally often on all paths")
         self._stores(code, active)
         for found in active:

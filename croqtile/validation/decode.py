@@ -12,6 +12,8 @@ from croqtile.validation.ptx import Instruction
 from croqtile.validation.values import Shared
 
 _STEP = re.compile(r"m64n(\d+)k(\d+)\.")
+# No other: `arrive_drop` also takes one off the arrivals of all later phases.
+_ARRIVE = re.compile(r"mbarrier\.arrive(\.expect_tx)?(\.release\.(cta|cluster))?\.shared(::cta)?\.b64")
 
 
 def event_of(at: Operands, instruction: Instruction) -> Event:
@@ -30,7 +32,7 @@ def _init(at: Operands, i: Instruction) -> Event:
 
 
 def _arrive(at: Operands, i: Instruction) -> Event:
-    if "shared::cluster" in i.opcode or i.operands[0] != "_" or ".noComplete" in i.opcode or ".relaxed" in i.opcode:
+    if not _ARRIVE.fullmatch(i.opcode) or i.operands[0] != "_":
         raise Refusal(f"an arrival that is not followed: `{i}`", i.line)
     place = at.place(i.operands[1], i.line)
     number = at.number(i.operands[2], i.line) if len(i.operands) > 2 else None

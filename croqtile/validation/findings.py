@@ -44,5 +44,9 @@ class Findings:
             raise Refusal(f"{event} and {others.pop()} have the same mbarrier")
 
     def name(self, number: int, meaning: str) -> None:
+        """Whoever meets for ``meaning`` does so at barrier ``number``, and nobody else does."""
         if self.barriers.setdefault(number, meaning) != meaning:
             raise Refusal(f"barrier {number} stands for {self.barriers[number]} and for {meaning}")
+        others = [other for other, known in self.barriers.items() if known == meaning and other != number]
+        if others:
+            raise Refusal(f"{meaning} meet at barrier {others[0]} and at barrier {number}")

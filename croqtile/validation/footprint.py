@@ -13,6 +13,8 @@ from croqtile import ir
 from hb_analyzer.model import Region
 
 CHUNK = 16
+# Bits of a matrix descriptor that are followed: address, leading and stride byte offset, base offset, swizzle.
+_DESCRIPTOR = 0x3FFF | 0x3FFF << 16 | 0x3FFF << 32 | 7 << 49 | 3 << 62
 
 
 def span(start: int, size: int) -> int:
@@ -71,9 +73,9 @@ def operand_bytes(address: int, descriptor: int, rows: int, k_bytes: int, transp
 
     ``address``: start, from the base; ``descriptor``: the 64 bits without the address. ``rows`` is M or N. Not
     ``transposed``: rows of ``k_bytes`` along K; transposed (16-bit elements): rows of N along K. None for layouts that
-    are not read here (no swizzle, other base offset)."""
+    are not read here (no swizzle, other base offset, reserved bits)."""
     swizzle = {1: 128, 2: 64, 3: 32}.get(descriptor >> 62)
-    if swizzle is None or descriptor >> 49 & 7:
+    if swizzle is None or descriptor >> 49 & 7 or descriptor & ~_DESCRIPTOR:
         return None
     leading, stride = (descriptor >> 16 & 0x3FFF) * 16, (descriptor >> 32 & 0x3FFF) * 16
     mask = 0

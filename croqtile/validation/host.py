@@ -40,9 +40,11 @@ class HostSide:
     dynamic_bytes: int
 
 
+# CUtensorMapDataType → bytes (CUDA driver API)
+_TYPES = {"UINT8": 1, "UINT16": 2, "FLOAT16": 2, "BFLOAT16": 2, "UINT32": 4, "INT32": 4, "FLOAT32": 4, "FLOAT64": 8}
 _MAP = re.compile(
     r"const CUtensorMap (\w+) = choreo::launch::encode\(\s*\w+\s*,\s*choreo::launch::TileMap<\d>\{\s*\"[^\"]*\",\s*"
-    r"[^,]+,\s*CU_TENSOR_MAP_DATA_TYPE_\w+,\s*(\d+),\s*\{[^{}]*\},\s*\{[^{}]*\},\s*\{([^{}]*)\},\s*"
+    r"[^,]+,\s*CU_TENSOR_MAP_DATA_TYPE_(\w+),\s*(\d+),\s*\{[^{}]*\},\s*\{[^{}]*\},\s*\{([^{}]*)\},\s*"
     r"CU_TENSOR_MAP_SWIZZLE_(\w+)\s*\}\)"
 )
 
@@ -60,11 +62,18 @@ def read_host(cuda: str, function: str) -> HostSide:
     wrapper = cuda[head.end() : launch.end()]
     maps = {}
     for found in _MAP.finditer(wrapper):
-        box = tuple(int(extent) for extent in found[3].split(","))
-        swizzle = 0 if found[4] == "NONE" else int(found[4].rstrip("B"))
-        maps[found[1]] = TensorMap(found[1], int(found[2]), box, swizzle)
+        name, kind, size = found[1], found[2], int(found[3])
+        if _TYPES.get(kind) != size:
+            raise PtxError(f"the tensor map {name} has elements of type {kind}, which are not {size} bytes wide")
+        box = tuple(int(extent) for extent in found[4].split(","))
+        swizzle = 0 if found[5] == "NONE" else int(found[5].rstrip("B"))
+        if swizzle and box[0] * size != swizzle:
+            raise PtxError(f"the rows of the tensor map {name} have {box[0] * size} bytes, its swizzle {swizzle}")
+        maps[name] = TensorMap(name, size, box, swizzle)
+    if len(names) != len(parameters):
+        raise PtxError(f"{function} has {len(parameters)} parameters, but {len(names)} are passed")
     for position, name in enumerate(parameters):
-        if name in maps and names[position] != name:
+        if names[position] != name:
             raise PtxError(f"parameter {position} of {function} is {name}, but {names[position]} is passed")
     if launch[2] != allowed[1]:
         raise PtxError(f"{launch[2]} bytes are requested for {function}, but {allowed[1]} are allowed")

@@ -95,6 +95,7 @@ class Walk(Generic[State_]):
         self.listener = listener
         self.bounds = dict(bounds)
         self.seen: dict[int, list[_State[State_]]] = {}
+        self.fresh: set[int] = set()  # ids of the states in ``seen`` since the last branch that could go both ways
         self.steps = 0
         self.events: dict[int, str] = {}  # line → kind, of those that were reached
 
@@ -106,6 +107,7 @@ class Walk(Generic[State_]):
 
     def _path(self, state: _State[State_], work: list[_State[State_]]) -> None:
         instructions = self.entry.instructions
+        self.fresh.clear()
         while True:
             if state.position in self.program.heads:
                 known = self._recurs(state)
@@ -153,6 +155,9 @@ class Walk(Generic[State_]):
         earlier = self.seen.setdefault(state.position, [])
         for known in earlier:
             if self._equal(known, state):
+                if id(known) in self.fresh:
+                    line = self.entry.instructions[state.position].line
+                    raise Refusal("a loop that nothing ends", line)
                 return None
         for known in earlier:
             counters = self._advanced(known, state)
@@ -176,6 +181,7 @@ class Walk(Generic[State_]):
             line = self.entry.instructions[state.position].line
             raise Refusal(f"the state at the head of a loop does not recur within {_MOST_STATES} visits", line)
         earlier.append(state.copy())
+        self.fresh.add(id(earlier[-1]))
         return state
 
     def _equal(self, known: _State[State_], state: _State[State_]) -> bool:
@@ -246,8 +252,10 @@ class Walk(Generic[State_]):
         for holds in (True, False):
             other = state.copy()
             other.position = target if holds == wanted else state.position + 1
-            if isinstance(value, Waited) and holds:
-                self._tell(other, Event("wait", instruction.line, value.barrier, value.parity))
+            if isinstance(value, Waited):
+                other.registers[register] = int(holds)  # until the mbarrier is tested again
+                if holds:
+                    self._tell(other, Event("wait", instruction.line, value.barrier, value.parity))
             elif isinstance(value, Question) and self._comparable(state, value):
                 bounds = values.refine(value.test, state.bounds[value.parameter], value.number, holds)
                 if bounds.high is not None and bounds.high < bounds.low:

@@ -157,6 +157,8 @@ class Matcher(Listener[Match]):
                 isinstance(step, model.Trigger) or (isinstance(step, Accesses) and step.kind in ("copy in", "copy out"))
             ):
                 return state
+            if state.unfenced:  # which the leader does not know of
+                raise Refusal(f"no proxy fence between stores and {self._next(state)}")
             if isinstance(step, Accesses) and step.kind == "copy out":
                 state = replace(state, met=False, clean=False)
             state = replace(state, position=position + 1)
@@ -272,17 +274,15 @@ class Matcher(Listener[Match]):
         assert event.place is not None and event.barrier is not None
         targets = self._targets(state, event, bounds)
         mask = self._box(event)
+        if self.together and not (state.clean and not state.unfenced and not state.unmet):
+            raise Refusal(f"the warps have not met since they used shared memory: {self._next(state)}")
         for target in targets:
             if mask & ~target.mask or target.event is None:
                 continue
             self.findings.bind(*target.event, event.barrier)
             if mask & state.part:
                 raise Refusal(f"bytes are copied twice: {self._next(state)}")
-            if self._map(event).swizzle != target.buffer.swizzle:
-                raise Refusal(
-                    f"the tensor map swizzles by {self._map(event).swizzle}, {target.buffer.name} is laid "
-                    f"out by {target.buffer.swizzle}"
-                )
+            self._laid_out(event, target)
             break
         else:
             raise Refusal(f"a copy to {footprint.describe(mask)}, which is not part of: {self._next(state)}")
@@ -302,6 +302,13 @@ class Matcher(Listener[Match]):
             raise Refusal(f"the tensor map {name} is not described by the host code")
         return self.host.maps[name]
 
+    def _laid_out(self, event: Event, target: Target) -> None:
+        swizzle = self._map(event).swizzle
+        if swizzle != target.buffer.swizzle:
+            raise Refusal(
+                f"the tensor map swizzles by {swizzle}, {target.buffer.name} is laid out by {target.buffer.swizzle}"
+            )
+
     def _box(self, event: Event) -> int:
         assert event.place is not None
         offset = self.findings.placed(event.place)
@@ -313,11 +320,14 @@ class Matcher(Listener[Match]):
         mask = 0
         for part in event.masks:
             mask |= part
-        self._inside(state, event, mask, bounds)
+        tile = self._inside(state, event, mask, bounds)
+        if not state.part and state.dirty & tile:
+            raise Refusal(f"the warps have not met since they stored to the same bytes: {self._next(state)}")
         if not state.clean:
             raise Refusal(f"the warps have not met since they read shared memory: {self._next(state)}")
         warps = tuple(done | part for done, part in zip(state.warps, event.masks, strict=True))
-        return replace(state, part=state.part | mask, warps=warps, unfenced=True, unmet=True, met=False)
+        dirty = state.dirty | tile
+        return replace(state, part=state.part | mask, warps=warps, unfenced=True, unmet=True, dirty=dirty, met=False)
 
     def _mma(self, state: Match, event: Event, bounds: Mapping[str, Bounds]) -> Match:
         self._inside(state, event, event.masks[0], bounds)
@@ -348,6 +358,9 @@ class Matcher(Listener[Match]):
     def _copy_out(self, state: Match, event: Event, bounds: Mapping[str, Bounds]) -> Match:
         mask = self._box(event)
         self._inside(state, event, mask, bounds)
+        for target in self.reference.targets(state.position, state.env, bounds):
+            if mask & target.mask:
+                self._laid_out(event, target)
         if mask & state.part or state.out == 2:
             raise Refusal(f"bytes are copied twice: {self._next(state)}")
         if state.unfenced or (state.unmet and self.together):
@@ -378,13 +391,13 @@ class Matcher(Listener[Match]):
             raise Refusal(f"no proxy fence between stores and {self._next(state)}")
         everyone = event.number == 0 and event.arrivals == self.host.threads
         self.findings.name(event.number, "all threads" if everyone else step.name)
-        return replace(self._done(state), met=True, clean=True, unmet=False)
+        return replace(self._done(state), met=True, clean=True, unmet=False, dirty=0)
 
     def _meet(self, state: Match, event: Event) -> Match:
         """The warps of the warpgroup meet: no operation of the program, but what some of them rely on."""
         self.findings.name(event.number, f"the warps of warpgroup {self.warpgroup}")
         unmet = state.unmet and state.unfenced
-        return replace(state, met=True, clean=True, unmet=unmet, meetings=state.meetings + 1)
+        return replace(state, met=True, clean=True, unmet=unmet, dirty=0, meetings=state.meetings + 1)
 
 
 def _union(targets: tuple[Target, ...]) -> int:

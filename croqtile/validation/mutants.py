@@ -56,6 +56,18 @@ _UNIT = re.compile(r"// begin inline asm\n(?P<asm>.*?)\n?[ \t]*// end inline asm
 _BOUNDARY = re.compile(r"^\s*(\$L\w+:|(@!?%\w+\s+)?bra\b|ret;)", re.MULTILINE)
 
 
+_FIRST_ONLY = """{{
+.reg .u32 thread;
+.reg .pred other;
+mov.u32 thread, %tid.x;
+and.b32 thread, thread, 127;
+setp.ne.u32 other, thread, 0;
+@other bra past;
+{}
+past:
+}}"""
+
+
 def units(text: str, function: str) -> list[Unit]:
     """The operations of the kernel ``function``, in the order of the text."""
     _, start, end = find_entry(text, function)
@@ -77,6 +89,8 @@ def mutants(text: str, function: str) -> Iterator[Mutant]:
         before, after = all_units[:position], all_units[position + 1 :]
         if not _redundant(unit, before, after):
             yield Mutant(f"{unit.kind} dropped", _what(unit), _replaced(text, unit, ""))
+        else:
+            yield from _by_one_thread(text, unit, before)
         yield from _changed(text, unit)
         if after and _neighbours(text, unit, after[0]) and not _commute(unit, after[0], before, after[1:]):
             yield Mutant(
@@ -88,16 +102,32 @@ def mutants(text: str, function: str) -> Iterator[Mutant]:
                 yield Mutant(f"foreign {name}", f"after {_what(unit)}", _replaced(text, unit, f"{unit.text}\n{place}"))
     for match in re.finditer(r"or\.b64\s+%rd\d+, %rd\d+, (\d{15,});", text):
         line = text.count("\n", 0, match.start()) + 1
-        changed = f"{text[: match.start(1)]}{int(match[1]) + 8}{text[match.end(1) :]}"
-        yield Mutant("matrix descriptor moved", f"line {line}", changed)
+        for what, bits in (("moved", 8), ("with a reserved bit", 1 << 52)):
+            changed = f"{text[: match.start(1)]}{int(match[1]) + bits}{text[match.end(1) :]}"
+            yield Mutant(f"matrix descriptor {what}", f"line {line}", changed)
+
+
+def _by_one_thread(text: str, unit: Unit, before: list[Unit]) -> Iterator[Mutant]:
+    """A fence that all threads need, executed by the first of each warpgroup only."""
+    if unit.kind == "proxy fence" and any(other.kind == "sync" for other in before):
+        yield Mutant("proxy fence by one thread", _what(unit), _replaced(text, unit, _FIRST_ONLY.format(unit.text)))
 
 
 def _changed(text: str, unit: Unit) -> Iterator[Mutant]:
-    """One number of an operation changed."""
+    """One number of an operation changed, or its form."""
     changes: list[tuple[str, str, str]] = {
         "init": [("arrival count", r"\], ([%\w]+);", "7")],
-        "wait": [("parity", r"\], ([%\w]+);", "1"), ("barrier address", r"\[(%\w+)\]", r"\1+8")],
-        "arrive": [("expected bytes", r"\], ([%\w]+);", "48"), ("barrier address", r"\[(%\w+)\]", r"\1+8")],
+        "wait": [
+            ("parity", r"\], ([%\w]+);", "1"),
+            ("barrier address", r"\[(%\w+)\]", r"\1+8"),
+            ("repetition", r"bra (again);", "spin"),
+            ("memory order", r"parity(\.)shared", ".relaxed.cta."),
+        ],
+        "arrive": [
+            ("arrivals of later phases", r"mbarrier\.(arrive)", "arrive_drop"),
+            ("expected bytes", r"\], ([%\w]+);", "48"),
+            ("barrier address", r"\[(%\w+)\]", r"\1+8"),
+        ],
         "expect": [("expected bytes", r"\], ([%\w]+);", "48")],
         "copy in": [
             ("target address", r"bytes \[(%\w+)\]", r"\1+128"),
@@ -114,6 +144,8 @@ def _changed(text: str, unit: Unit) -> Iterator[Mutant]:
         if found:
             value = new.replace(r"\1", found[1])
             body = unit.text[: found.start(1)] + value + unit.text[found.end(1) :]
+            if value == "spin":  # on a test that is not made again
+                body = body.replace("@", "spin:\n@", 1)
             yield Mutant(f"{what} changed", _what(unit), _replaced(text, unit, body))
 
 

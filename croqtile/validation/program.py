@@ -116,9 +116,9 @@ class Program:
 
 
 def targets(instruction: Instruction) -> list[str]:
-    """The registers that an instruction writes, of those that are followed (matrix results are not)."""
+    """The registers that an instruction writes."""
     word = instruction.opcode.split(".")[0]
-    writes = word in PURE or word in ("ld", "ldmatrix", "shfl", "elect", "vote", "activemask", "atom", "mapa")
+    writes = word in PURE or word in ("ld", "ldmatrix", "shfl", "elect", "vote", "activemask", "atom", "mapa", "wgmma")
     writes = writes or instruction.opcode.startswith(("mbarrier.try_wait", "mbarrier.test_wait"))
     return REGISTER.findall(instruction.operands[0]) if writes and instruction.operands else []
 

@@ -18,7 +18,8 @@ class Match:
     an odd number of times. ``part``: bytes of the current step done so far (``warps``: stores, by warp);
     ``expected``, ``issued``: bytes of the current setting; ``early``: its arrival is made. ``met``: only arrivals
     and copies since the warps met; ``clean``: no matrix instruction or copy out since then; ``unfenced``,
-    ``unmet``: stores that no fence, no meeting follows. ``fenced``: before matrix instructions. ``out``: 1 copies
+    ``unmet``: stores that no fence, no meeting follows; ``dirty``: the bytes of tiles stored since the
+    warps met. ``fenced``: before matrix instructions. ``out``: 1 copies
     out issued, 2 committed. ``last``, ``meetings``: the last operation of all threads, and how often they have met
     since.
     """
@@ -37,6 +38,7 @@ class Match:
     clean: bool = False
     unfenced: bool = False
     unmet: bool = False
+    dirty: int = 0
     fenced: bool = False
     out: int = 0
     last: tuple[int, Environment] = (-1, ())

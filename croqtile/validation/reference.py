@@ -222,6 +222,7 @@ def _together(first: model.Access, other: model.Statement) -> bool:
         and replace(other, buffer="", slot=model.ZERO, region=(), label="", where=None)
         == replace(first, buffer="", slot=model.ZERO, region=(), label="", where=None)
         and _kind(first) == _kind(other)
+        and (_kind(first) != "store" or first.buffer == other.buffer)  # of two on each other, the order matters
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
 
 from croqtile import cli, toolchain
-from croqtile.driver import compile_file
+from croqtile.driver import compile_file, generate
+from croqtile.validation.mutants import units
 from croqtile.validation.ptx import find_entry
 from croqtile.validation.report import as_text
 from croqtile.validation.validate import Validator, validate_file
@@ -61,7 +63,11 @@ def test_another_trip_count() -> None:
             "{64, 64}, CU_TENSOR_MAP",
             "the code ends, but the program goes on with: tma.copy into",
         ),
-        ("SWIZZLE_128B", "SWIZZLE_64B", "the tensor map swizzles by 64"),
+        ("SWIZZLE_128B", "SWIZZLE_NONE", "the tensor map swizzles by 0, lhs_s is laid out by 128"),
+        ("{64, 64}, CU_TENSOR_MAP_SWIZZLE_128B", "{64, 64}, CU_TENSOR_MAP_SWIZZLE_NONE", "swizzles by 0, out_s"),
+        ("SWIZZLE_128B", "SWIZZLE_64B", "the rows of the tensor map lhs_map have 128 bytes, its swizzle 64"),
+        ("TYPE_FLOAT16", "TYPE_FLOAT32", "elements of type FLOAT32, which are not 2 bytes wide"),
+        ("static_cast<int>(K),", "static_cast<int>(N),", "is K, but N is passed"),
         ("99328", "90112", "the buffers need 98304 bytes; 89216 are requested"),
     ],
 )
@@ -119,3 +125,85 @@ def test_a_difference_refuses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert cli.main(["--validate", str(kernels.KERNEL)]) == cli.REFUSED
     out = capsys.readouterr().out
     assert "NOT SHOWN: producer: no proxy fence" in out and "the code is not shown to be the analysed program" in out
+
+
+_UNKNOWN = "ld.global.u32 \t%r599, [%rd6];\n\tsetp.eq.s32 \t%p15, %r599, 0;\n"
+_COMMIT = "wgmma.commit_group.sync.aligned;\n\t// end inline asm\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (_COMMIT, f"{_COMMIT}\t$L_more:\n\tbra $L_more;\n", "a loop that nothing ends"),
+        (
+            _COMMIT,
+            f"{_COMMIT}{_UNKNOWN}@%p15 bra \t$L_more;\n\tbarrier.cta.sync.aligned %r106, 128;\n\t$L_more:\n",
+            "the warps do not meet equally often on all paths",
+        ),
+        ("{%r647, ", "{%r106, ", "is not recovered"),
+        ("{%r647, ", "{%r648, ", "is not recovered"),
+    ],
+    ids=["endless", "meeting of some threads", "matrix result over a barrier's number", "matrix result over parities"],
+)
+def test_changes_of_more_than_one_operation(old: str, new: str, why: str) -> None:
+    text = kernels.module()
+    assert old in text
+    assert why in kernels.problem(text.replace(old, new, 1))
+
+
+def test_barriers_of_one_meeting_have_one_number() -> None:
+    """Else the two warpgroups would wait for each other forever."""
+    text = kernels.module()
+    found = next(
+        match
+        for match in re.finditer(r"barrier\.cta\.sync\.aligned (%r\d+), (%r\d+)", text)
+        if f"mov.u32 \t{match[2]}, 256;" in text
+    )
+    start = text.rindex("\t// begin", 0, found.start())
+    wrong = f"{text[:start]}\tadd.s32 \t%r600, %r1, 8;\n{text[start : found.start(1)]}%r600{text[found.end(1) :]}"
+    assert re.search(r"sync\.wg 1, 2.* meet at barrier 9 and at barrier 10", kernels.problem(wrong))
+
+
+LONE = """
+__co__ void kernel(global f16 [M, K] lhs, global f16 [N, K] rhs, global f16 [M, N] output) {
+  parallel {bm, bn} by [cdiv(M, 64), cdiv(N, 64)] : block {
+    shared f16 [64, 64] lhs_s, rhs_s, dead_s;
+    shared event full;
+    parallel p by 1 : group-4, t by 128 : thread {
+      inthreads.async (p == 0) {
+        acc = mma.fill.f32 0.0f;
+        foreach {k} in [cdiv(K, 64)] {
+          tma.copy.async<full>.swiz<128> lhs.subspan(64, 64).at(bm, k) => lhs_s;
+          tma.copy.async<full>.swiz<128> rhs.subspan(64, 64).at(bn, k) => rhs_s;
+          trigger full;
+          wait full;
+          a = mma.load.swiz<128> lhs_s;
+          b = mma.load.swiz<128> rhs_s;
+          mma.row.row acc, a, b;
+          mma.commit;
+        }
+        mma.store acc, dead_s;
+        mma.store acc, lhs_s;
+        tma.copy lhs_s => output.subspan(64, 64).at(bm, bn);
+      }
+    }
+  }
+}
+"""
+
+
+@pytest.mark.nvcc
+def test_meetings_of_one_warpgroup(tmp_path: Path) -> None:
+    """A warpgroup that copies in over what its own matrix instructions read, and stores twice to the same bytes."""
+    path = tmp_path / "lone.co"
+    path.write_text(LONE)
+    compilation = compile_file(path, {}, True)
+    validator = Validator(compilation.analyses[0], generate(compilation))
+    text = toolchain.compile_ptx(toolchain.find(), generate(compilation), compilation.include_directories)
+    assert validator.validate(text).problems == ()
+    meetings = [unit for unit in units(text, validator.function) if unit.kind == "sync" and "barrier" in unit.text]
+    fates = [validator.validate(text[: unit.start] + text[unit.end :]).problems for unit in meetings]
+    before_copies, before_trigger, *before_stores_and_copy_out = fates
+    assert "have not met since they used shared memory: tma.copy into lhs_s" in str(before_copies[0])
+    assert not before_trigger  # the copies are the leader's own
+    assert len(before_stores_and_copy_out) == 3 and all(before_stores_and_copy_out)
