@@ -24,7 +24,7 @@ from reproduce.runners import Runner
 from reproduce.runners.choose import ChoiceError, choose
 from reproduce.runners.host import HostRunner
 from reproduce.shell import run as shell_here
-from reproduce.step import Step
+from reproduce.step import Step, time_limit_s
 from reproduce.steps import STEPS
 
 _HELP = {
@@ -50,8 +50,6 @@ _OPTIONS = {
 _FLAGS = ("fresh", "show_race", "check", "dry_run")
 # Commands that measure nothing, and write where a container may not.
 _HERE = ("list", "status", "golden", "csv", "report", "bundle", "cutlass")
-# A step gets four times what it takes on our machine, and ten minutes to compile.
-_SLACK, _COMPILE_MINUTES = 4.0, 10.0
 
 
 def _reproduce(
@@ -66,7 +64,6 @@ def _reproduce(
             arguments.append(f"--{name.replace('_', '-')}")
         elif value:
             arguments += [f"--{name}", str(value)]
-    limit = 60.0 * (_SLACK * minutes + _COMPILE_MINUTES)
     chosen: Runner = HostRunner()
     if step not in _HERE:
         try:
@@ -76,7 +73,7 @@ def _reproduce(
         print(chosen.why, file=sys.stderr, flush=True)
     if options.get("dry_run"):
         chosen = HostRunner()  # what is only said is said here
-    status = chosen.run(step, arguments, limit_s=limit)
+    status = chosen.run(step, arguments, limit_s=time_limit_s(minutes))
     if status:
         sys.exit(status)
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 # A program that is told to stop gets this long before it is killed; a CUDA program needs it to leave its context.
 GRACE_S = 2.0
+# A step that is told to stop must first end its own children and write its results file.
+STEP_GRACE_S = 15.0
 
 # Children of this process that run now, from whichever thread, so that an interrupted run ends all of them.
 _running: set[subprocess.Popen[str]] = set()

@@ -16,10 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reproduce.process import end_group
-
-# A step that is told to stop must first end its own children and write its results file.
-STOP_GRACE_S = 15.0
+from reproduce.process import STEP_GRACE_S, end_group
 
 
 @dataclass(frozen=True)
@@ -133,4 +130,4 @@ class Schedule:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGTERM)
         for child in children:
-            end_group(child, STOP_GRACE_S)
+            end_group(child, STEP_GRACE_S)

@@ -94,5 +94,15 @@ class Step:
     needs: frozenset[Need] = frozenset()
     optional: frozenset[Need] = frozenset()
 
+    @property
+    def limit_s(self) -> float:
+        return time_limit_s(self.minutes)
+
     def uses(self, need: Need) -> bool:
         return need in self.needs or need in self.optional
+
+
+def time_limit_s(minutes: float) -> float:
+    """When work that takes ``minutes`` where it was measured is ended: slower machines get four times that, and ten
+    minutes to compile."""
+    return 60 * (4 * minutes + 10)

@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+# Exit statuses beside a step's own: wrong arguments, out of time (as `timeout` says it), Ctrl-C.
+EXIT_USAGE, EXIT_TIME, EXIT_INTERRUPTED = 2, 124, 130
+
 
 class Runner(Protocol):
     """``why`` says in one line where steps run and why this runner was chosen."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-import signal
 import sys
 import threading
 import time
@@ -17,12 +16,14 @@ from reproduce import ROOT
 from reproduce.engine import Engine, explain
 from reproduce.image import NAME, Image
 from reproduce.lock import LockedError, is_held, lock
+from reproduce.process import STEP_GRACE_S
+from reproduce.runners import EXIT_INTERRUPTED, EXIT_TIME, EXIT_USAGE
 from reproduce.runners import container as containers
 from reproduce.runners.container import LOCKS, PROJECT_LABEL, Request, RequestError
 from reproduce.runners.containerlog import ContainerLog
-from reproduce.runners.host import STOP_GRACE_S, interrupted_once
+from reproduce.runners.host import interrupted_once
 
-EXIT_USAGE, EXIT_TIME, EXIT_ENGINE, EXIT_KILLED = 2, 124, 125, 137
+EXIT_ENGINE, EXIT_KILLED = 125, 137
 
 
 class DockerRunner:
@@ -51,7 +52,7 @@ class DockerRunner:
             with interrupted_once(), lock(lock_of(name), name):
                 return self._run(request, name, limit_s)
         except KeyboardInterrupt:
-            return 128 + signal.SIGINT
+            return EXIT_INTERRUPTED
         except LockedError as error:
             print(error, file=sys.stderr)
         except RequestError as error:
@@ -102,7 +103,7 @@ class DockerRunner:
                     return EXIT_TIME
         except KeyboardInterrupt:
             _stop(container, reader)
-            return 128 + signal.SIGINT
+            return EXIT_INTERRUPTED
         try:
             status = int(container.wait(timeout=30)["StatusCode"])
             container.reload()
@@ -122,7 +123,7 @@ class DockerRunner:
 def _stop(container: Any, reader: threading.Thread) -> None:
     """SIGTERM, so that the step saves what it has; SIGKILL if it does not end."""
     with contextlib.suppress(Exception):  # an engine that is gone has nothing left to stop
-        container.stop(timeout=int(STOP_GRACE_S))
+        container.stop(timeout=int(STEP_GRACE_S))
     reader.join(5)
 
 

@@ -14,8 +14,9 @@ from typing import Any
 from reproduce.engine import explain
 from reproduce.image import NAME
 from reproduce.lock import lock
+from reproduce.runners import EXIT_INTERRUPTED, EXIT_USAGE
 from reproduce.runners.container import LOCKS, Request, RequestError, build_folder, read_request, settings
-from reproduce.runners.docker import EXIT_ENGINE, EXIT_USAGE, DockerRunner, lock_of, remove
+from reproduce.runners.docker import EXIT_ENGINE, DockerRunner, lock_of, remove
 
 _COMMAND = ["bash", "--norc", "-i"]
 _CHUNK = 65536
@@ -50,7 +51,7 @@ def run(runner: DockerRunner, gpu: str) -> int:
         print(error, file=sys.stderr)
         return EXIT_USAGE
     except KeyboardInterrupt:
-        return 130
+        return EXIT_INTERRUPTED
     except Exception as error:  # whatever the SDK lets through
         print(explain(error), file=sys.stderr)
         return EXIT_ENGINE

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import ROOT
-from reproduce.process import end_group
-
-# A step that is told to stop must first end its own children and write its results file.
-STOP_GRACE_S = 15.0
+from reproduce.process import STEP_GRACE_S, end_group
+from reproduce.runners import EXIT_INTERRUPTED, EXIT_TIME
 
 
 class HostRunner:
@@ -48,12 +46,12 @@ def run_command(command: Sequence[str], step: str, *, limit_s: float, env: Mappi
         try:
             return child.wait(limit_s)
         except subprocess.TimeoutExpired:
-            end_group(child, STOP_GRACE_S)
+            end_group(child, STEP_GRACE_S)
             print(f"{step}: not finished after {limit_s / 60:.0f} minutes; run it again to resume", file=sys.stderr)
-            return 124
+            return EXIT_TIME
         except KeyboardInterrupt:
-            end_group(child, STOP_GRACE_S)
-            return 128 + signal.SIGINT
+            end_group(child, STEP_GRACE_S)
+            return EXIT_INTERRUPTED
 
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reproduce import ROOT
-from reproduce.runners import apptainer
+from reproduce.runners import EXIT_USAGE, apptainer
 from reproduce.runners.host import HostRunner, run_command
-
-EXIT_USAGE = 2
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,10 @@ from reproduce import process
 ASK_LIMIT_S = 12.0  # a controller that is busy answers within ten seconds, or its clients give up
 
 
+class SlurmError(Exception):
+    """No job can run as asked for; the message says why, and what to do."""
+
+
 @dataclass(frozen=True)
 class State:
     """``name`` as Slurm calls it (PENDING, RUNNING, COMPLETED, …), UNKNOWN for a job that Slurm knows no longer."""

@@ -23,7 +23,7 @@ import pytest
 
 from reproduce import ROOT, results, verify
 from reproduce.choreo import Choreo
-from reproduce.runners import slurm, slurm_queue
+from reproduce.runners import slurm, slurm_follow, slurm_queue
 from reproduce.runners.host import HostRunner
 from reproduce.runners.slurm import SlurmRunner
 from reproduce.runners.slurm_options import SlurmOptions
@@ -244,7 +244,7 @@ def test_what_slurm_refuses(options: str, message: str, tmp_path: Path, capfd: p
     ],
 )
 def test_a_job_that_would_wait_for_ever(options: str, message: str, tmp_path: Path, monkeypatch, capfd) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(slurm, "HOPELESS_S", 1.0)
+    monkeypatch.setattr(slurm_follow, "HOPELESS_S", 1.0)
     assert runner(options).run("figure2", ["--results", str(tmp_path / "results")], limit_s=60) == 2
     shown = capfd.readouterr().err
     assert message in shown and "cancelled before it ran" in shown
@@ -322,9 +322,9 @@ def test_jobs_that_did_not_end_by_themselves(
 ) -> None:
     answers = iter([State("PENDING", "Priority"), State("RUNNING", node="n1"), State(name, "", "n1", 0, "127:0")])
     monkeypatch.setattr(slurm_queue, "ask", lambda job: next(answers))
-    monkeypatch.setattr(slurm, "ASK_S", (0.0, 0.0))
+    monkeypatch.setattr(slurm_follow, "ASK_S", (0.0, 0.0))
     job = SimpleNamespace(job_id="7", paths=SimpleNamespace(result_pickle=tmp_path / "none"))
-    followed = slurm._Followed("fa", job, slurm._Log(tmp_path / "log"), tmp_path, math.inf)
+    followed = slurm_follow.Followed("fa", job, slurm_follow.Log(tmp_path / "log"), tmp_path, math.inf)
     assert followed.follow() == status
     shown = capsys.readouterr().err
     assert "jobs of higher priority come first (Priority)" in shown and "runs on n1" in shown and words in shown
