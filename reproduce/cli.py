@@ -190,7 +190,9 @@ def _gpus(options: argparse.Namespace) -> list[str]:
 def _job(step: Step, options: argparse.Namespace, folder: Path) -> schedule.Job:
     """A step as a process of its own, with the options of this run."""
     words = [sys.executable, "-m", "reproduce", step.name, "--results", str(folder), "--no-table"]
-    words += ["--fresh"] if options.fresh else []
+    words += [f"--{name.replace('_', '-')}" for name in ("fresh", "show_race") if getattr(options, name)]
+    for name in ("only", "seeds", "cuda"):
+        words += [f"--{name}", str(getattr(options, name))] if getattr(options, name) else []
     return schedule.Job(step.name, tuple(words), step.uses(Need.GPU))
 
 

@@ -194,3 +194,13 @@ def test_commands_start_without_compiler_and_engine() -> None:
     code = "import sys, reproduce.cli; print({'lark', 'hb_analyzer.decide', 'pandas', 'matplotlib'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_step_beside_others_has_the_options_of_all(tmp_path: Path) -> None:
+    words = ["all", "--gpu", "0,1", "--fresh", "--show-race", "--only", "xcomp", "--seeds", "7", "--cuda", "13.0,13.1"]
+    options = cli._parser().parse_args(words)
+    job = cli._job(cli.STEPS["table2"], options, tmp_path)
+    again = cli._parser().parse_args(job.command[3:])
+    for name in ("fresh", "show_race", "only", "seeds", "cuda"):
+        assert getattr(again, name) == getattr(options, name)
+    assert again.steps == ["table2"] and again.results == str(tmp_path)
