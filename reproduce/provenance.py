@@ -21,6 +21,7 @@ _INPUTS = (
     "hb_analyzer",
     "kernels",
     "reproduce/steps",
+    "reproduce/stress",
     "reproduce/cutlass",
     "reproduce/tawa",
     "triton_overlap",
