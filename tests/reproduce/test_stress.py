@@ -104,7 +104,7 @@ def test_another_compiler_has_no_such_builds(run, few: None) -> None:  # type: i
 
 def test_unknown_parts_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["soundness", "--only", "none"]) == 2
-    assert "soundness has no part `none`: it has simulator, stress" in capsys.readouterr().err
+    assert "soundness has no part `none`: it has simulator, translation, stress" in capsys.readouterr().err
 
 
 def test_every_kernel_is_stressed_and_has_a_wrong_build() -> None:
