@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -34,8 +35,10 @@ class Scripted:
 
     def __init__(self, states: Sequence[Sample | SamplingError]) -> None:
         self._states = list(states)
+        self.reads = threading.Semaphore(0)  # one for each time that it was asked
 
     def read(self) -> Sample:
+        self.reads.release()
         state = self._states.pop(0) if len(self._states) > 1 else self._states[0]
         if isinstance(state, SamplingError):
             raise state
@@ -43,9 +46,11 @@ class Scripted:
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def states(*found: Sample | SamplingError) -> None:
-        monkeypatch.setattr(sampling, "open_source", lambda index: Scripted(found))
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scripted]:
+    def states(*found: Sample | SamplingError) -> Scripted:
+        source = Scripted(found)
+        monkeypatch.setattr(sampling, "open_source", lambda index: source)
+        return source
 
     return states
 
@@ -88,20 +93,22 @@ def test_what_the_gpu_does_not_tell_is_left_out() -> None:
 
 
 def test_a_watch_samples_while_the_block_runs(gpu) -> None:  # type: ignore[no-untyped-def]
-    gpu(sample())
+    source, began = gpu(sample()), time.monotonic()
     with sampling.watch("0", interval_s=0.005) as watched:
-        time.sleep(0.2)
+        for _ in range(6):
+            assert source.reads.acquire(timeout=30)
         assert watched.summary == {}
-    assert 5 < watched.summary["samples"] < 60
+    assert 5 < watched.summary["samples"] < 2 + (time.monotonic() - began) / 0.005
     count = watched.summary["samples"]
-    time.sleep(0.05)
-    assert watched.summary["samples"] == count
+    while source.reads.acquire(blocking=False):
+        pass
+    assert not source.reads.acquire(timeout=0.05) and watched.summary["samples"] == count
 
 
 def test_what_cannot_be_sampled_is_timed_all_the_same(gpu, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    gpu(SamplingError("NVML: Not Supported"))
+    source = gpu(SamplingError("NVML: Not Supported"))
     with sampling.watch("0") as watched:
-        time.sleep(0.05)
+        assert source.reads.acquire(timeout=30)
     assert watched.summary == {"samples": 0, "why": "NVML: Not Supported"}
 
     def none(index: str) -> None:
@@ -127,7 +134,7 @@ def run(make_choreo: Callable[..., Choreo], make_context: Callable[..., Context]
     monkeypatch.setattr(provenance, "fingerprint", lambda *args, **kwargs: "same")
 
     def execute_it() -> Context:
-        context = make_context("figure3", make_choreo(program="sleep 0.1"), FakeMachine("NVIDIA H200", "13.0.88"))
+        context = make_context("figure3", make_choreo(program="sleep 0.3"), FakeMachine("NVIDIA H200", "13.0.88"))
         execute(STEPS["figure3"], context, Quiet())
         return context
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -63,7 +64,8 @@ def test_each_gpu_has_one_step_at_a_time_and_the_others_need_not_wait(make_job, 
     for times in seen.values():
         times.sort()
         assert all(first[1] <= second[0] for first, second in itertools.pairwise(times))
-    assert min(end for _, end in seen["0"]) > min(began for began, _ in seen["3"])  # they did run side by side
+    # They did run side by side, however late a busy machine started one of them.
+    assert any(a < d and c < b for a, b in seen["0"] for c, d in seen["3"])
     assert time.monotonic() - started < 60
 
 
@@ -123,7 +125,8 @@ def test_all_on_two_gpus(make_choreo, tmp_path: Path) -> None:  # type: ignore[n
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     lines = done.stdout.splitlines()
     for name, where in (("figure2", "no GPU"), ("figure3", "GPU [01]"), ("fa", "GPU [01]")):
-        assert any(line.startswith(f"{name:11} | ended after") for line in lines), done.stdout + done.stderr
-        assert (tmp_path / "results" / f"{name}.json").is_file(), where
+        ended = re.compile(rf"{name:11} \| ended after [\d.]+ s \({where}\)")
+        assert any(ended.fullmatch(line) for line in lines), done.stdout + done.stderr
+        assert (tmp_path / "results" / f"{name}.json").is_file()
     assert "Summary" in lines and "Traceback" not in done.stdout + done.stderr
     assert any("first verdicts after" in line for line in lines)
