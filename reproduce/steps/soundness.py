@@ -7,19 +7,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from reproduce import ROOT, process
-from reproduce.results import Record, not_measured
+from reproduce.results import Record
 from reproduce.step import Context, FailedError, Measurement, NoRunError, Step
 from reproduce.steps import stress, translation
+from reproduce.steps.builds import MISSING
+from reproduce.steps.sums import sum_row
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Scalar, Table
 
 PROGRAMS = 2000
 LIMIT_S = 1800.0
-_MISSING = not_measured("not run yet")
 _GROUPS = ("simulator", "translation", "stress")
 _CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race", "unawaited")
 _FATES = ("arrivals", "deadlock", "overrun", "race", "unawaited", "refused", "equivalent", "open", "survived")
@@ -121,7 +122,7 @@ def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]
 def _summary(records: Mapping[str, Record], names: list[str], context: Context) -> Table:
     """One row for each claim: how much was tried, and how often it was found broken."""
     columns = (Column("tried", "tried", kind="text"), Column("broken", "broken"))
-    programs = records.get("programs", _MISSING)
+    programs = records.get("programs", MISSING)
     rows = []
     for claim, text in (
         ("overlap", "a pair that may overlap is never seen to break"),
@@ -137,10 +138,12 @@ def _summary(records: Mapping[str, Record], names: list[str], context: Context) 
     if programs.status == MEASURED and isinstance(share.value, (int, float)):
         share = Cell(share.value, verdict=EQUAL if share.value >= 95 else DIFFERS, log=programs.log)
     rows.append(Row("witness", "refusals that an execution shows, % (at least 95)", {"broken": share}))
-    covered = [records.get(f"executions.{name}", _MISSING) for name in names]
-    rows.append(_sum_row("executions", "kernels and examples under all schedules", covered, "transitions", "findings"))
-    mutated = [records.get(f"mutants.{name}", _MISSING) for name in names]
-    rows.append(_sum_row("mutants", "programs with one thing wrong that survive", mutated, "mutants", "survived"))
+    covered = [records.get(f"executions.{name}", MISSING) for name in names]
+    label = "kernels and examples under all schedules"
+    rows.append(sum_row("executions", label, covered, "{transitions} transitions", "findings"))
+    mutated = [records.get(f"mutants.{name}", MISSING) for name in names]
+    label = "programs with one thing wrong that survive"
+    rows.append(sum_row("mutants", label, mutated, "{mutants} mutants", "survived"))
     if "translation" in _groups(context):
         rows += translation.summary_rows(records)
     if "stress" in _groups(context):
@@ -163,21 +166,11 @@ def _zero(record: Record, name: str) -> Cell:
     )
 
 
-def _sum_row(id: str, label: str, found: Iterable[Record], tried: str, broken: str) -> Row:
-    found = list(found)
-    missing = next((record for record in found if record.status != MEASURED), None)
-    if missing is not None:
-        return Row(id, label, {"broken": missing.cell(broken)})
-    sums = {name: sum(int(str(record.values[name])) for record in found) for name in (tried, broken)}
-    cell = Cell(sums[broken], verdict=EQUAL if sums[broken] == 0 else DIFFERS)
-    return Row(id, label, {"tried": Cell(f"{sums[tried]} {tried}"), "broken": cell})
-
-
 def _mutant_table(records: Mapping[str, Record], names: list[str]) -> Table:
     columns = (Column("mutants", "mutants"), *(Column(fate, fate) for fate in _FATES))
     rows = []
     for name in names:
-        record = records.get(f"mutants.{name}", _MISSING)
+        record = records.get(f"mutants.{name}", MISSING)
         cells = {column.key: record.cell(column.key, verdict=SHOWN) for column in columns}
         cells["survived"] = _zero(record, "survived")
         rows.append(Row(name, name, cells))
@@ -191,7 +184,7 @@ def _rule_table(records: Mapping[str, Record]) -> Table:
         Column("proved", "proved here"),
         Column("wrong", "shown wrong"),
     )
-    record = records.get("rules", _MISSING)
+    record = records.get("rules", MISSING)
     rows = []
     for number in range(2):
         label = str(record.values.get(f"rule{number}", f"rule {number + 1}"))
@@ -208,7 +201,7 @@ def _byte_table(records: Mapping[str, Record], names: list[str]) -> Table:
     )
     rows = []
     for name in names:
-        record = records.get(f"bytes.{name}", _MISSING)
+        record = records.get(f"bytes.{name}", MISSING)
         rows.append(Row(name, name, {c.key: record.cell(c.key, verdict=SHOWN) for c in columns}))
     return Table("bytes", "Shared memory without reuse across roles", columns, tuple(rows))
 

@@ -17,6 +17,7 @@ from reproduce.machine import Need
 from reproduce.results import Record
 from reproduce.step import Context, FailedError, Measurement, NoRunError, NotMeasuredError
 from reproduce.steps.builds import MISSING, program
+from reproduce.steps.sums import sum_row
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, Cell, Column, Row, Scalar, Table
 
 SEEDS = 100
@@ -236,32 +237,17 @@ def summary_rows(records: Mapping[str, Record], seeds: int = SEEDS) -> tuple[Row
     """Rows of the summary of ``soundness``: launches with another output, and wrong builds that nothing showed."""
     keys = [_key(kernel, mode, seeds) for kernel in _ARGUMENTS for mode in _modes(kernel)]
     label = "launches of compiled kernels under stress with another output"
-    sound = _summary_row("stress", label, [records.get(key, MISSING) for key in keys], "seeds", "differing", "launches")
+    sound = sum_row("stress", label, [records.get(key, MISSING) for key in keys], "{seeds} launches", "differing")
     wrong = [records.get(wrong.key(seeds), MISSING) for wrong in WRONG]
     missed = [_missed(record) for record in wrong]
     label = "builds that are wrong on purpose and not caught"
-    return sound, _summary_row("wrong", label, missed, "builds", "missed", "builds")
+    return sound, sum_row("wrong", label, missed, "{builds} builds", "missed")
 
 
 def _missed(record: Record) -> Record:
     if record.status != MEASURED:
         return record
     return Record(MEASURED, {"builds": 1, "missed": 0 if record.values["caught"] else 1})
-
-
-def _summary_row(id: str, label: str, found: list[Record], tried: str, broken: str, unit: str) -> Row:
-    missing = next((record for record in found if record.status != MEASURED), None)
-    if missing is not None:
-        return Row(id, label, {"tried": missing.cell(tried), "broken": missing.cell(broken)})
-    sums = {name: sum(int(str(record.values[name])) for record in found) for name in (tried, broken)}
-    return Row(
-        id,
-        label,
-        {
-            "tried": Cell(f"{sums[tried]} {unit}"),
-            "broken": Cell(sums[broken], verdict=DIFFERS if sums[broken] else EQUAL),
-        },
-    )
 
 
 def _stress_table(records: Mapping[str, Record], seeds: int) -> Table:

@@ -8,12 +8,13 @@ from typing import Any
 
 from reproduce import ROOT
 from reproduce.machine import Need
-from reproduce.results import Record, not_measured
+from reproduce.results import Record
 from reproduce.step import Context, Measurement
+from reproduce.steps.builds import MISSING
+from reproduce.steps.sums import sum_row
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Scalar, Table
 
 NEEDS = frozenset({Need.NVCC})
-_MISSING = not_measured("not run yet")
 _COUNTS = ("builds", "instructions", "differing", "mutants", "refused")
 Run = Callable[..., Any]
 
@@ -36,26 +37,18 @@ def _measure(context: Context, *, run: Run, name: str) -> dict[str, Scalar]:
 
 
 def summary_rows(records: Mapping[str, Record]) -> list[Row]:
-    found = [records.get(f"translation.{name}", _MISSING) for name in _names()]
-    rows = []
-    for id, label, tried, broken in (
-        (
-            "translation",
-            "compiled code that is not the analysed program",
-            "{builds} builds, {instructions} instructions",
-            "differing",
-        ),
-        ("translation_mutants", "wrong PTX that is accepted", "{mutants} mutants", "accepted"),
-    ):
-        missing = next((record for record in found if record.status != MEASURED), None)
-        if missing is not None:
-            rows.append(Row(id, label, {"broken": missing.cell(broken)}))
-            continue
-        sums = {key: sum(int(str(record.values[key])) for record in found) for key in _COUNTS}
-        sums["accepted"] = sums["mutants"] - sums["refused"]
-        cell = Cell(sums[broken], verdict=EQUAL if sums[broken] == 0 else DIFFERS)
-        rows.append(Row(id, label, {"tried": Cell(tried.format(**sums)), "broken": cell}))
-    return rows
+    found = [records.get(f"translation.{name}", MISSING) for name in _names()]
+    label, tried = "compiled code that is not the analysed program", "{builds} builds, {instructions} instructions"
+    compiled = sum_row("translation", label, found, tried, "differing")
+    label = "wrong PTX that is accepted"
+    return [compiled, sum_row("translation_mutants", label, map(_accepted, found), "{mutants} mutants", "accepted")]
+
+
+def _accepted(record: Record) -> Record:
+    if record.status != MEASURED:
+        return record
+    mutants = int(str(record.values["mutants"]))
+    return Record(MEASURED, {"mutants": mutants, "accepted": mutants - int(str(record.values["refused"]))})
 
 
 def tables(records: Mapping[str, Record]) -> tuple[Table, ...]:
@@ -68,7 +61,7 @@ def tables(records: Mapping[str, Record]) -> tuple[Table, ...]:
     )
     rows = []
     for name in _names():
-        record = records.get(f"translation.{name}", _MISSING)
+        record = records.get(f"translation.{name}", MISSING)
         cells = {column.key: record.cell(column.key, verdict=SHOWN) for column in columns}
         if record.status == MEASURED:
             good = {
