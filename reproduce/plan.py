@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reproduce.execute import kept_records, unmet
 from reproduce.machine import Need, cores
-from reproduce.provision import triton_is_missing
+from reproduce.provision import to_install
 from reproduce.step import Context, Measurement, Step
 
 
@@ -32,19 +32,18 @@ def plan(step: Step, context: Context) -> Plan:
     """Asks the machine and reads the earlier results; writes and runs nothing. Raises ValueError for wrong options."""
     items = step.measurements(context)
     kept, _, note = kept_records(step, context)
-    installs = _installs(step, context)
+    installs = to_install(step, context.options, context.machine)
     would, cannot = [], Counter[str]()
     for item in items:
         if item.key in kept:
             continue
-        reason = unmet(item, context, assuming=installs)
+        reason = unmet(item, context, assuming=installs - {Need.TRITON})  # which is torch, too
         if reason:
             cannot[reason] += 1
         else:
             would.append(item)
-    names = tuple(_INSTALLED[need] for need in installs if any(need in item.needs for item in would))
-    if step.uses(Need.TRITON) and triton_is_missing() and _wants_tawa(context):
-        names = (*names, "Triton 3.6.0 (188 MB)")
+    nvcc = Need.NVCC in installs and any(Need.NVCC in item.needs for item in would)
+    names = ((_NVCC,) if nvcc else ()) + ((_TRITON,) if Need.TRITON in installs else ())
     return Plan(
         step.name,
         tuple(item.key for item in would),
@@ -56,19 +55,7 @@ def plan(step: Step, context: Context) -> Plan:
     )
 
 
-_INSTALLED = {Need.NVCC: "nvcc 13.0 (104 MB)"}
-
-
-def _installs(step: Step, context: Context) -> frozenset[Need]:
-    """What the step would install before it measures: nvcc, where nothing else keeps its rows from being measured."""
-    machine = context.machine
-    gpu_missing = Need.GPU in step.needs and machine.missing(Need.GPU)
-    lacking = Need.NVCC in step.needs and machine.missing(Need.NVCC) and not gpu_missing
-    return frozenset({Need.NVCC}) if lacking else frozenset()
-
-
-def _wants_tawa(context: Context) -> bool:
-    return not context.options.only or "tawa" in context.options.only
+_NVCC, _TRITON = "nvcc 13.0 (104 MB)", "Triton 3.6.0 (188 MB)"
 
 
 def seconds_of(items: Sequence[Measurement]) -> float:

@@ -10,18 +10,29 @@ import sys
 from pathlib import Path
 
 from croqtile import toolchain
-from reproduce.machine import Machine
+from reproduce.machine import Machine, Need
+from reproduce.step import Options, Step
 
 # The wheels of CUDA 13.0.88, whose nvcc, ptxas and cicc are those of the system package. The same pin is the extra
 # `cuda` of pyproject.toml.
 CUDA_WHEELS = "cuda-toolkit[nvcc,cccl]==13.0.3.0"
-
-
 TRITON_WHEEL = "triton==3.6.0"  # decides the bytes of the Tawa rows; the same pin is in pyproject.toml
 
 
 class ProvisionError(Exception):
     """nvcc could not be installed; the message says what to do."""
+
+
+def to_install(step: Step, options: Options, machine: Machine) -> frozenset[Need]:
+    """What a run of ``step`` installs first: nvcc if it alone keeps rows from being measured (a GPU cannot be
+    installed), and Triton for the rows that it compiles."""
+    found = set()
+    gpu_missing = Need.GPU in step.needs and machine.missing(Need.GPU)
+    if Need.NVCC in step.needs and machine.missing(Need.NVCC) and not gpu_missing:
+        found.add(Need.NVCC)
+    if step.uses(Need.TRITON) and triton_is_missing() and (not options.only or "tawa" in options.only):
+        found.add(Need.TRITON)
+    return frozenset(found)
 
 
 def ensure_nvcc() -> str:

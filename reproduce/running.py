@@ -10,7 +10,7 @@ from reproduce import ROOT, claims
 from reproduce.choreo import Choreo
 from reproduce.execute import execute
 from reproduce.machine import Machine, Need
-from reproduce.provision import ProvisionError, ensure_nvcc, ensure_triton
+from reproduce.provision import ProvisionError, ensure_nvcc, ensure_triton, to_install
 from reproduce.report import StepProgress, console
 from reproduce.results import Document
 from reproduce.step import Context, Options, Step
@@ -21,11 +21,11 @@ EXIT_DIFFERS, EXIT_USAGE, EXIT_LOCKED, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 def provide(step: Step, options: Options, gpu: str | None) -> None:
     """Installs what alone keeps rows of ``step`` from being measured; without it they say what is missing."""
-    gpu_missing = Need.GPU in step.needs and Machine(gpu).missing(Need.GPU)
+    missing = to_install(step, options, Machine(gpu))
     try:
-        if Need.NVCC in step.needs and not gpu_missing:
+        if Need.NVCC in missing:
             ensure_nvcc()
-        if step.uses(Need.TRITON) and (not options.only or "tawa" in options.only):
+        if Need.TRITON in missing:
             ensure_triton()
     except ProvisionError as error:
         print(error, file=sys.stderr)

@@ -11,6 +11,7 @@ from reproduce import provision, running
 from reproduce.provision import ProvisionError
 from reproduce.step import Options
 from reproduce.steps import STEPS
+from tests.reproduce.conftest import FakeMachine
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def pip(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
 
     monkeypatch.setattr(provision.subprocess, "run", run)
     monkeypatch.setattr(provision.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(running, "ensure_nvcc", lambda: "13.0.88")
+    monkeypatch.setattr(running, "Machine", lambda gpu: FakeMachine(nvcc="13.0.88"))
     return calls
 
 
