@@ -143,11 +143,6 @@ def compile_executable(tools: Toolchain, source: str, out: Path, includes: Seque
     return _run(tools, source, includes, list(tools.link_flags), out)
 
 
-def compile_cubin(tools: Toolchain, source: str, out: Path, includes: Sequence[Path]) -> tuple[KernelResources, ...]:
-    """Compile to the cubin ``out`` and return the resources of every kernel in it. Raises CompileError."""
-    return parse_resources(_run(tools, source, includes, ["-cubin", "-Xptxas", "-v"], out))
-
-
 def compile_ptx(tools: Toolchain, source: str, includes: Sequence[Path]) -> str:
     """Compile to PTX, the text that ptxas makes the cubin from. Raises CompileError, ToolchainError."""
     with tempfile.TemporaryDirectory(prefix="choreo-") as work:

@@ -153,15 +153,10 @@ def sharing_groups(placement: Placement) -> list[tuple[str, ...]]:
     groups: list[set[str]] = []
     order = sorted(placement.offsets, key=lambda name: (placement.offsets[name], name))
     for name in order:
-        touching = [group for group in groups if any(_intersect(placement, name, other) for other in group)]
+        touching = [group for group in groups if any(placement.intersect(name, other) for other in group)]
         merged = {name}.union(*touching)
         groups = [group for group in groups if group not in touching] + [merged]
     return [tuple(name for name in order if name in group) for group in groups if len(group) > 1]
-
-
-def _intersect(placement: Placement, a: str, b: str) -> bool:
-    low_a, low_b = placement.offsets[a], placement.offsets[b]
-    return low_a < low_b + placement.sizes[b] and low_b < low_a + placement.sizes[a]
 
 
 def ignored_notes(pattern: Pattern) -> list[str]:

@@ -75,6 +75,11 @@ class Placement:
     lower_bound: int
     exact: bool  # the search was exhaustive, so no smaller placement exists
 
+    def intersect(self, a: str, b: str) -> bool:
+        """Do two buffers share bytes?"""
+        low_a, low_b = self.offsets[a], self.offsets[b]
+        return low_a < low_b + self.sizes[b] and low_b < low_a + self.sizes[a]
+
 
 @dataclass(frozen=True)
 class Report:

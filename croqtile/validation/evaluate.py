@@ -51,7 +51,6 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "hi": operator.gt,
     "hs": operator.ge,
 }
-COMPARISONS = frozenset(_COMPARE)
 
 
 _ARITHMETIC: dict[str, Callable[[int, int, int], int]] = {
@@ -101,7 +100,6 @@ class Evaluator:
     def __init__(self, modulus: int, trips: dict[str, tuple[int, ...]], count: int) -> None:
         self.modulus, self.count = modulus, count
         self.trips = trips
-        self.decided = 0  # comparisons of launch values that were decided by the samples
         self._cache: dict[tuple[object, ...], Scalar] = {}
         self._lanes: dict[tuple[object, ...], Value] = {}
 
@@ -188,10 +186,7 @@ class Evaluator:
                 return UNKNOWN
             results.append(result)
         if name == "setp":
-            if len(set(results)) > 1:
-                return UNKNOWN
-            self.decided += 1
-            return results[0]
+            return results[0] if len(set(results)) == 1 else UNKNOWN
         return self.launch(tuple(results), kind)
 
     def samples(self, value: Scalar) -> tuple[int, ...] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 from croqtile.validation.events import Refusal
@@ -21,7 +20,6 @@ class Findings:
     setups: dict[tuple[int, frozenset[int]], set[frozenset[Shared]]] = field(
         default_factory=dict
     )  # threads → what they init
-    matched: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # events compared, by kind
 
     def placed(self, place: Shared) -> int:
         """The offset of a place in the placement. All buffers have the same base."""

@@ -19,7 +19,7 @@ from dataclasses import replace
 from croqtile.validation import footprint
 from croqtile.validation.events import LEADER_KINDS, Event, Refusal
 from croqtile.validation.findings import Findings
-from croqtile.validation.host import HostSide
+from croqtile.validation.host import HostSide, TensorMap
 from croqtile.validation.machine import Listener
 from croqtile.validation.progress import NO_BYTES, Match
 from croqtile.validation.reference import Accesses, End, Environment, Reference, Target, Undecided
@@ -70,7 +70,6 @@ class Matcher(Listener[Match]):
         self._mark(state)
 
     def event(self, state: Match, event: Event, bounds: Mapping[str, Bounds]) -> Match:
-        self.findings.matched[event.kind] += 1
         if not state.started:
             return self._setup(state, event)
         if event.kind == "proxy fence":
@@ -296,7 +295,7 @@ class Matcher(Listener[Match]):
             return replace(self._done(state, 2), expected=0, issued=0, early=False)
         return self._done(state)
 
-    def _map(self, event: Event):  # type: ignore[no-untyped-def]
+    def _map(self, event: Event) -> TensorMap:
         name = self.host.parameters[event.map]
         if name not in self.host.maps:
             raise Refusal(f"the tensor map {name} is not described by the host code")

@@ -11,6 +11,8 @@ comparisons of launch-time values alone.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from croqtile.analyse import Analysis
 from croqtile.driver import Compilation, generate
 from croqtile.toolchain import Toolchain, compile_ptx
@@ -75,12 +77,5 @@ def validate_file(compilation: Compilation, tools: Toolchain) -> tuple[Validatio
 
 def overlapping(analysis: Analysis) -> list[tuple[str, str]]:
     """Pairs of buffers whose bytes intersect in the placement in force."""
-    placement = analysis.placement
-    spans = {n: (o, o + placement.sizes[n]) for n, o in placement.offsets.items()}
-    names = sorted(spans)
-    return [
-        (a, b)
-        for i, a in enumerate(names)
-        for b in names[i + 1 :]
-        if spans[a][0] < spans[b][1] and spans[b][0] < spans[a][1]
-    ]
+    names = sorted(analysis.placement.offsets)
+    return [(a, b) for a, b in combinations(names, 2) if analysis.placement.intersect(a, b)]
