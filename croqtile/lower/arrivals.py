@@ -94,7 +94,7 @@ class _Slots:
             return None
         left, right = self._of(expr.left), self._of(expr.right)
         if expr.op == "%" and left is None and right is not None and len(right) == 1:
-            return frozenset(range(max(right)))
+            return frozenset(range(max(right))) if max(right) <= self._LIMIT else None
         if left is None or right is None or len(left) * len(right) > self._LIMIT:
             return None
         results = {fold.integer(fold.binary(expr.op, ir.IntLit(a), ir.IntLit(b))) for a in left for b in right}

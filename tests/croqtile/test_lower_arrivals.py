@@ -33,6 +33,7 @@ CLUSTER = [
         pytest.param([FOUR, ("mma.commit;", "mma.commit; trigger one[p - 1];")], "one", 1, id="slot-by-warpgroup"),
         pytest.param([FOUR, ("mma.commit;", "mma.commit; trigger one[k % 2];")], "one", 2, id="ring-of-two"),
         pytest.param([FOUR, ("mma.commit;", "mma.commit; trigger own[K];")], "own", 2, id="unknown-slot"),
+        pytest.param([FOUR, ("mma.commit;", "mma.commit; trigger own[k % 1099511627776];")], "own", 2, id="ring-beyond-memory"),
         pytest.param([*CLUSTER, ("trigger empty[stage]", "trigger.cluster empty[stage]"), ("trigger empty[s]", "trigger.cluster empty[s]")], "empty", 4, id="cluster"),
     ],
 )  # fmt: skip
