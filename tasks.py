@@ -17,13 +17,12 @@ from invoke.tasks import Task, task
 from reproduce import ROOT
 from reproduce.clean import clean as clean_up
 from reproduce.lock import LockedError
-from reproduce.machine import Machine, Need
+from reproduce.machine import Need
 from reproduce.prepare import Wishes, prepare
 from reproduce.report import console
 from reproduce.runners import Runner
 from reproduce.runners.choose import ChoiceError, choose
 from reproduce.runners.host import HostRunner
-from reproduce.shell import run as shell_here
 from reproduce.step import Step, time_limit_s
 from reproduce.steps import STEPS
 
@@ -180,15 +179,9 @@ def status(c: Context, results: str = "") -> None:
 def shell(c: Context, gpu: str = "", runner: str = "") -> None:
     """A shell where the steps run, with their environment: in a container or here."""
     try:
-        chosen = choose(runner)
+        sys.exit(choose(runner).shell(gpu))
     except ChoiceError as error:
         sys.exit(str(error))
-    if isinstance(chosen, HostRunner):
-        sys.exit(shell_here(Machine(gpu)))
-    inside = getattr(chosen, "shell", None)
-    if inside is None:
-        sys.exit(f"the {chosen.name} runner has no shell: --runner host or docker has one")
-    sys.exit(inside(gpu))
 
 
 @task(help={"results": "remove results/, too"})

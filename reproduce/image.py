@@ -195,7 +195,7 @@ def _context(root: Path, extra_ca: str) -> io.BytesIO:
 
 
 def summary(image: Image, started: float) -> str:
-    """``image sala-reproduction:… (sha256:…), 12.3 GB, built in 4 min 10 s``."""
+    """``image sala-reproduction:… (sha256:…), 12.3 GB, made in 4 min 10 s``."""
     seconds = time.monotonic() - started
     took = f"{seconds:.0f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
     return f"image {image.tag} ({image.id[:19]}), {image.size / 1e9:.1f} GB, made in {took}"

@@ -16,6 +16,10 @@ class Runner(Protocol):
     name: str
     why: str
 
+    def shell(self, gpu: str) -> int:
+        """An interactive shell with what a step has, on this terminal; returns its status. ``gpu``: number, or ""."""
+        ...
+
     def run(self, step: str, arguments: Sequence[str], *, limit_s: float) -> int:
         """Runs the step to its end with its output on this terminal; returns its exit status, 124 for out of time."""
         ...

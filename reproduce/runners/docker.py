@@ -46,8 +46,7 @@ class DockerRunner:
                     "the engine is Podman, which ignores requests for GPUs: "
                     "install Docker, or run on this machine with --runner host"
                 )
-            for folder in (*request.writable, containers.build_folder(self.image), LOCKS):
-                folder.mkdir(parents=True, exist_ok=True)  # before the engine makes them, as root
+            make_folders(request, self.image)
             remove_leftovers(self.engine)
             with interrupted_once(), lock(lock_of(name), name):
                 return self._run(request, name, limit_s)
@@ -131,6 +130,12 @@ def remove(engine: Engine, name: str, container: Any) -> None:
     """A container that could not start exists, too; one whose creation failed may."""
     with contextlib.suppress(Exception):
         (container or engine.client.containers.get(name)).remove(force=True)
+
+
+def make_folders(request: Request, image: Image) -> None:
+    """What is mounted must be there before the engine makes it, as root."""
+    for folder in (*request.writable, containers.build_folder(image), LOCKS):
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def lock_of(name: str) -> Path:

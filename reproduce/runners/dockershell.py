@@ -7,6 +7,7 @@ import os
 import secrets
 import selectors
 import shutil
+import socket
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -15,8 +16,8 @@ from reproduce.engine import explain
 from reproduce.image import NAME
 from reproduce.lock import lock
 from reproduce.runners import EXIT_INTERRUPTED, EXIT_USAGE
-from reproduce.runners.container import LOCKS, Request, RequestError, build_folder, read_request, settings
-from reproduce.runners.docker import EXIT_ENGINE, DockerRunner, lock_of, remove
+from reproduce.runners.container import Request, RequestError, read_request, settings
+from reproduce.runners.docker import EXIT_ENGINE, DockerRunner, lock_of, make_folders, remove
 
 _COMMAND = ["bash", "--norc", "-i"]
 _CHUNK = 65536
@@ -27,8 +28,7 @@ def run(runner: DockerRunner, gpu: str) -> int:
     name, container, terminal = f"{NAME}-shell-{secrets.token_hex(4)}", None, sys.stdin.isatty()
     try:
         request = _request(gpu)
-        for folder in (*request.writable, build_folder(runner.image), LOCKS):
-            folder.mkdir(parents=True, exist_ok=True)
+        make_folders(request, runner.image)
         chosen = settings(request, runner.image, name, rootless=runner.engine.rootless)
         # `settings` made the command of a step; here it is a shell, which reads this terminal.
         chosen |= {
@@ -83,35 +83,33 @@ def _raw(terminal: bool) -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
-def _pump(socket: Any, terminal: bool) -> None:
+def _pump(stream: Any, terminal: bool) -> None:
     """Passes on what is typed, and what the container prints, until it has ended."""
     output = _Frames() if not terminal else None
     with selectors.DefaultSelector() as selector:
-        selector.register(socket, selectors.EVENT_READ, "container")
+        selector.register(stream, selectors.EVENT_READ, "container")
         with contextlib.suppress(PermissionError):  # a regular file cannot be waited for
             selector.register(sys.stdin, selectors.EVENT_READ, "keys")
         while True:
             for key, _ in selector.select():
                 if key.data == "container":
-                    data = socket.recv(_CHUNK)
+                    data = stream.recv(_CHUNK)
                     if not data:
                         return
-                    for stream, part in output.of(data) if output else [(1, data)]:
-                        os.write(2 if stream == 2 else 1, part)
+                    for number, part in output.of(data) if output else [(1, data)]:
+                        os.write(2 if number == 2 else 1, part)
                     continue
                 typed = os.read(sys.stdin.fileno(), _CHUNK)
                 if typed:
-                    socket.sendall(typed)
+                    stream.sendall(typed)
                 else:
                     selector.unregister(sys.stdin)
-                    _end_of_input(socket)
+                    _end_of_input(stream)
 
 
-def _end_of_input(socket: Any) -> None:
-    import socket as sockets
-
+def _end_of_input(stream: Any) -> None:
     with contextlib.suppress(OSError):
-        socket.shutdown(sockets.SHUT_WR)
+        stream.shutdown(socket.SHUT_WR)
 
 
 class _Frames:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import ROOT
+from reproduce.machine import Machine
 from reproduce.process import STEP_GRACE_S, end_group
 from reproduce.runners import EXIT_INTERRUPTED, EXIT_TIME
 
@@ -28,6 +29,11 @@ class HostRunner:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         command = [sys.executable, "-m", "reproduce", step, *arguments]
         return run_command(command, step, limit_s=limit_s, env={"PYTHONPATH": path})
+
+    def shell(self, gpu: str) -> int:
+        from reproduce import shell
+
+        return shell.run(Machine(gpu))
 
 
 def run_command(command: Sequence[str], step: str, *, limit_s: float, env: Mapping[str, str]) -> int:

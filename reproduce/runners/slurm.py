@@ -80,6 +80,10 @@ class SlurmRunner:
             print(error, file=sys.stderr)
             return EXIT_USAGE
 
+    def shell(self, gpu: str) -> int:
+        print("the slurm runner has no shell: --runner host or docker has one", file=sys.stderr)
+        return EXIT_USAGE
+
     def _check(self, folder: Path) -> list[str]:
         """The partitions of the cluster; SlurmError if there is none, or no way to submit."""
         known = slurm_queue.partitions()

@@ -295,6 +295,11 @@ def test_slurm_chooses_the_gpu(arguments: list[str], capsys: pytest.CaptureFixtu
     assert "Slurm chooses the GPU" in capsys.readouterr().err
 
 
+def test_there_is_no_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    assert runner().shell("") == 2
+    assert "--runner host or docker has one" in capsys.readouterr().err
+
+
 def test_reports_need_no_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert runner().run("list", [], limit_s=60) == 0
