@@ -164,6 +164,8 @@ def _translation(args: argparse.Namespace) -> tuple[Any, str, bool]:
     from reproduce.translation import text_of, translation
 
     paths = [path for path in sorted((ROOT / "kernels").glob("*/*.co")) if _wanted(args, f"kernel/{path.stem}")]
+    if not paths and args.part != "all":  # nothing was compared: that is no pass
+        raise ValueError(f"there is no {', '.join(args.only)}")
     try:
         tools = toolchain.find()
         data = {f"kernel/{path.stem}": translation(path, tools) for path in paths}

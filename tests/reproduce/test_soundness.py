@@ -53,9 +53,10 @@ def test_texts(capsys: pytest.CaptureFixture[str]) -> None:
     assert "claims broken: overlap 0" in out and "shown wrong" in out and KERNEL in out
 
 
-def test_an_unknown_subject(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("part", ["mutants", "translation"])
+def test_an_unknown_subject(part: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        soundness.main(["mutants", "--only", "kernel/none"])
+        soundness.main([part, "--only", "kernel/none"])
     assert ended.value.code == 2 and "there is no kernel/none" in capsys.readouterr().err
 
 
