@@ -319,7 +319,9 @@ class Walk(Generic[State_]):
         if opcode.startswith(("mbarrier.try_wait.parity", "mbarrier.test_wait.parity")) and ".relaxed" not in opcode:
             barrier = at.place(operands[1], instruction.line)
             parity = at.number(operands[2], instruction.line)
-            state.registers[operands[0]] = Waited(barrier, parity & 1)
+            if parity not in (0, 1):
+                raise Refusal(f"the parity {parity} is neither 0 nor 1", instruction.line)
+            state.registers[operands[0]] = Waited(barrier, parity)
             return
         for name in written:
             state.registers[name] = UNKNOWN

@@ -89,7 +89,6 @@ def mutants(text: str, function: str) -> Iterator[Mutant]:
         before, after = all_units[:position], all_units[position + 1 :]
         if not _redundant(unit, before, after):
             yield Mutant(f"{unit.kind} dropped", _what(unit), _replaced(text, unit, ""))
-        else:
             yield from _by_one_thread(text, unit, before)
         yield from _changed(text, unit)
         if after and _neighbours(text, unit, after[0]) and not _commute(unit, after[0], before, after[1:]):
@@ -121,6 +120,7 @@ def _changed(text: str, unit: Unit) -> Iterator[Mutant]:
             ("parity", r"\], ([%\w]+);", "1"),
             ("barrier address", r"\[(%\w+)\]", r"\1+8"),
             ("repetition", r"bra (again);", "spin"),
+            ("parity", r"\], (%\w+);", "2"),
             ("memory order", r"parity(\.)shared", ".relaxed.cta."),
         ],
         "arrive": [

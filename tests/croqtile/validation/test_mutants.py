@@ -23,6 +23,8 @@ def test_every_mutant_of_the_kept_kernel_is_refused() -> None:
         assert kinds[f"{kind} dropped"], kind
     for kind in ("arrival count", "expected bytes", "parity", "target address", "barrier address"):
         assert kinds[f"{kind} changed"], kind
+    for kind in ("arrivals of later phases changed", "repetition changed", "proxy fence by one thread"):
+        assert kinds[kind], kind
     assert kinds["two operations swapped"] > 5 and kinds["foreign store"] > 5 and sum(kinds.values()) > 100
 
 
