@@ -32,7 +32,7 @@ _HELP = {
     "gpu": "GPU to use (default: $GPU, else 0)",
     "only": "rows of these groups only (table2: xcomp,cutlass,tawa; correctness: gemm,attention,conv,launches; "
     "soundness: simulator,stress)",
-    "seeds": "seeds of each build under stress (default: 100)",
+    "seeds": "soundness: seeds of each build under stress (default: 100)",
     "show_race": "also run the unions that the engine refuses, and count what is wrong",
     "cuda": "CUDA minors to compare, e.g. 13.0,13.1",
     "check": "as in the paper's guide: check outputs (every run does, so that this changes nothing)",
@@ -106,7 +106,7 @@ def _task(step: Step) -> Task[Any]:
 @task(
     name="all",
     help={
-        **{name: _HELP[name] for name in ("fresh", "results", "runner", "slurm", "dry_run")},
+        **{name: _HELP[name] for name in ("fresh", "results", "seeds", "runner", "slurm", "dry_run")},
         "gpu": "GPU, or GPUs to spread over: 0,1",
     },
 )
@@ -115,15 +115,15 @@ def all_(
     fresh: bool = False,
     results: str = "",
     gpu: str = "",
+    seeds: str = "",
     runner: str = "",
     slurm: str = "",
     dry_run: bool = False,
 ) -> None:
     """Every step that this machine can run; goes on after a step that fails."""
     minutes = sum(step.minutes for step in STEPS.values())
-    _reproduce(
-        "all", minutes=minutes, fresh=fresh, results=results, gpu=gpu, runner=runner, slurm=slurm, dry_run=dry_run
-    )
+    where = {"runner": runner, "slurm": slurm}
+    _reproduce("all", minutes=minutes, fresh=fresh, results=results, gpu=gpu, seeds=seeds, dry_run=dry_run, **where)
 
 
 @task(
