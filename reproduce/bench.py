@@ -24,7 +24,7 @@ def main() -> int:
     started = time.monotonic()
     command = [sys.executable, "-m", "invoke", "figure2", "--fresh", "--results", str(ROOT / "build" / "bench")]
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
-    print(f"{'inv figure2':48} {time.monotonic() - started:9.1f} s")
+    print(f"{'./ae figure2':48} {time.monotonic() - started:9.1f} s")
     return 0
 
 

@@ -91,7 +91,7 @@ def explain(error: Exception) -> str:
     if "nvidia-container-cli" in text or "nvidia-container-runtime" in text:
         return f"the NVIDIA Container Toolkit cannot pass the GPU on: {_last(text)}"
     if "No such image" in text:
-        return "the image is not there: `inv build` makes it"
+        return "the image is not there: `./ae build` makes it"
     if "no space left on device" in text:
         return "the engine's disk is full (docker system df; docker system prune frees space)"
     if "mounts denied" in text.lower() or "file sharing" in text:

@@ -80,8 +80,8 @@ def find(engine: Engine, root: Path = ROOT) -> Image:
     except Exception as error:
         raise EngineError(explain(error)) from None
     if older:
-        raise EngineError("the image is older than docker/: run `inv build`")
-    raise EngineError("the image is not there: run `inv build`")
+        raise EngineError("the image is older than docker/: run `./ae build`")
+    raise EngineError("the image is not there: run `./ae build`")
 
 
 def _image(found: Any, name: str) -> Image:

@@ -1,4 +1,4 @@
-"""``inv build``: everything that steps need from a network, fetched once: as an image, or into this environment."""
+"""``./ae build``: everything that steps need from a network, fetched once: as an image, or into this environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The docker runner: one container per step, in the image that ``inv build`` makes; removed however the step ends."""
+"""The docker runner: one container per step, in the image that ``./ae build`` makes; removed however the step ends."""
 
 from __future__ import annotations
 

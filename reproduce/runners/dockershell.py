@@ -86,10 +86,10 @@ def _raw(terminal: bool) -> Iterator[None]:
 def _pump(stream: Any, terminal: bool) -> None:
     """Passes on what is typed, and what the container prints, until it has ended."""
     output = _Frames() if not terminal else None
-    with selectors.DefaultSelector() as selector:
+    # select and not epoll, which refuses regular files and /dev/null: `./ae shell < commands`.
+    with selectors.SelectSelector() as selector:
         selector.register(stream, selectors.EVENT_READ, "container")
-        with contextlib.suppress(PermissionError):  # a regular file cannot be waited for
-            selector.register(sys.stdin, selectors.EVENT_READ, "keys")
+        selector.register(sys.stdin, selectors.EVENT_READ, "keys")
         while True:
             for key, _ in selector.select():
                 if key.data == "container":

@@ -82,7 +82,7 @@ def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]
         paper = f"{item['paper_ratio']:.2f}x ({item['paper_guide_base']} -> {item['paper_guide_sala']})"
         note = [] if carveout is None else [f"at the paper's occupancy, with {carveout} KiB of shared memory per SM"]
         rows.append(Row(name, name, cells, paper, tuple(note)))
-    notes = ("The paper's figures are of an H800; `nox -s verify_timing` judges ratios by the machine's profile.",)
+    notes = ("The paper's figures are of an H800; `./ae test verify_timing` judges ratios by the machine's profile.",)
     return (Table("figure3", "Figure 3: GEMM throughput, M = N = K = 4096", columns, tuple(rows), notes),)
 
 

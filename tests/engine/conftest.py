@@ -47,7 +47,7 @@ def daemon() -> Iterator[Daemon]:
 
 @pytest.fixture(scope="session")
 def built(daemon: Daemon) -> subprocess.CompletedProcess[str]:
-    """``inv build`` as it ended."""
+    """``./ae build`` as it ended."""
     return inv("build", *build_options(), timeout=600)
 
 

@@ -56,10 +56,10 @@ def test_a_base_image_that_cannot_be_had(daemon: Daemon) -> None:
 
 def test_an_older_image_is_noticed(runner: DockerRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image, "tag", lambda root=ROOT: "sala-reproduction:000000000000")
-    with pytest.raises(engine.EngineError, match="older than docker/: run `inv build`"):
+    with pytest.raises(engine.EngineError, match="older than docker/: run `./ae build`"):
         image.find(runner.engine)
     monkeypatch.setattr(image, "NAME", "sala-nothing")
-    with pytest.raises(engine.EngineError, match="not there: run `inv build`"):
+    with pytest.raises(engine.EngineError, match="not there: run `./ae build`"):
         image.find(runner.engine)
     assert choose().name == "host" and "not there" in choose().why
 

@@ -64,7 +64,7 @@ def test_no_permission(nowhere: Path) -> None:
     [
         ('could not select device driver "" with capabilities: [[gpu]]', "NVIDIA Container Toolkit"),
         ("nvidia-container-cli: initialization error: driver not loaded", "driver not loaded"),
-        ("No such image: x", "inv build"),
+        ("No such image: x", "./ae build"),
         ("mkdir x: no space left on device", "docker system prune"),
         ("Mounts denied: the path is not shared", "share it"),
         ("something new", "the engine refuses: something new"),

@@ -1,4 +1,4 @@
-"""`inv build` without an engine: this machine is prepared, and what could not be had is said."""
+"""`./ae build` without an engine: this machine is prepared, and what could not be had is said."""
 
 from __future__ import annotations
 

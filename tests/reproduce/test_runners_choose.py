@@ -43,10 +43,10 @@ def test_containers_if_the_engine_answers_and_the_image_is_there(machine: Any) -
 
 
 def test_this_machine_otherwise_and_why(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine(made=engine.EngineError("the image is older than docker/: run `inv build`"))
+    machine(made=engine.EngineError("the image is older than docker/: run `./ae build`"))
     assert (choose().name, choose().why) == (
         "host",
-        "steps run on this machine: the image is older than docker/: run `inv build`",
+        "steps run on this machine: the image is older than docker/: run `./ae build`",
     )
     machine(podman=True)
     assert choose().name == "host" and "Podman" in choose().why
@@ -59,8 +59,8 @@ def test_the_one_asked_for_or_none(machine: Any, monkeypatch: pytest.MonkeyPatch
     assert choose("host").name == "host" and "--runner host" in choose("host").why
     monkeypatch.setenv("RUNNER", "host")
     assert choose().why == "steps run on this machine: RUNNER=host" and choose("docker").name == "docker"
-    machine(made=engine.EngineError("the image is not there: run `inv build`"))
-    with pytest.raises(ChoiceError, match="no containers: the image is not there: run `inv build`"):
+    machine(made=engine.EngineError("the image is not there: run `./ae build`"))
+    with pytest.raises(ChoiceError, match="no containers: the image is not there: run `./ae build`"):
         choose("docker")
     monkeypatch.setattr(choosing.engine, "connect", _no_engine)
     with pytest.raises(ChoiceError, match="no containers: no engine"):
