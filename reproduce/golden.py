@@ -61,6 +61,9 @@ def timing_reference(runs: Sequence[Sequence[Document]], previous: dict[str, Any
         values[claim] = [round(middle, 4), -tolerance, tolerance, units[claim]]
     latest = runs[-1][-1].provenance
     measured = {name: latest.get(name) for name in ("commit", "dirty", "nvcc", "compiler", "gpu", "started")}
+    commits = list(dict.fromkeys(run[-1].provenance.get("commit") for run in runs))
+    if len(commits) > 1:
+        measured["commits"] = commits
     return {"measured": {**measured, "runs": len(runs)}, "values": values}
 
 

@@ -35,6 +35,14 @@ def test_timing_is_the_median_with_the_spread_of_the_runs() -> None:
     assert golden.timing_reference(flat, None)["values"]["s/t/r/ratio"] == [1.0, -0.02, 0.02, "x"]
 
 
+def test_runs_of_several_commits_say_so() -> None:
+    made = document("NVIDIA H200")
+    runs = [[replace(made, provenance={**made.provenance, "commit": commit})] for commit in "aba"]
+    measured = golden.timing_reference(runs, None)["measured"]
+    assert measured["commit"] == "a" and measured["commits"] == ["a", "b"] and measured["runs"] == 3
+    assert "commits" not in golden.timing_reference(runs[:1], None)["measured"]
+
+
 def test_a_row_may_have_a_slash_in_its_name() -> None:
     made = document("NVIDIA H200")
     table = made.tables[0]
