@@ -73,8 +73,15 @@ def test_the_commands_are_those_of_the_tasks() -> None:
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_what_ends_the_script_ends_the_command(project: Path, sig: signal.Signals) -> None:
     """Sent to the script alone, as `timeout`, a scheduler or a closed terminal does."""
-    waits = f"trap 'echo ended > {project}/ended; exit 7' INT TERM HUP; echo > {project}/waits; sleep 30 & wait $!"
-    fake_environment(project, f'case "$*" in *invoke*) {waits};; esac')
+    (project / "tasks.py").write_text(
+        "import pathlib, signal, sys, time\n"
+        f"here = pathlib.Path({str(project)!r})\n"
+        "def end(number, frame):\n    (here / 'ended').touch()\n    sys.exit(7)\n"
+        "for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):\n    signal.signal(number, end)\n"
+        "signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})\n"
+        "(here / 'waits').touch()\ntime.sleep(30)\n"
+    )
+    fake_environment(project, f'case "$*" in *tasks.py*) exec {sys.executable} "$@";; esac')
     child = subprocess.Popen([sys.executable, str(project / "ae"), "figure2"], start_new_session=True)
     for _ in range(400):
         if (project / "waits").exists():
@@ -89,7 +96,7 @@ def test_requirements_are_installed_once_and_again_when_they_change(project: Pat
     for _ in range(2):
         assert run(project, "figure2", "--fresh").returncode == 0
     text = calls.read_text()
-    assert text.count("install -qq -r") == 1 and text.count(f"-m invoke --search-root {project} figure2 --fresh") == 2
+    assert text.count("install -qq -r") == 1 and text.count(f"{project}/tasks.py figure2 --fresh") == 2
     (project / "reproduce" / "requirements.txt").write_text("# changed\n")
     run(project, "figure2")
     assert calls.read_text().count("install -qq -r") == 2
@@ -99,14 +106,14 @@ def test_no_network_says_what_to_do_and_is_tried_again(project: Path) -> None:
     calls = fake_environment(project, 'case "$*" in *install*) echo "no route to host" >&2; exit 1;; esac')
     done = run(project, "figure2")
     assert done.returncode == 2 and "PIP_NO_INDEX=1 PIP_FIND_LINKS=/folder" in done.stderr
-    assert "invoke" not in calls.read_text()
+    assert "tasks.py" not in calls.read_text()
     run(project, "figure2")
     assert calls.read_text().count("install -qq -r") == 2
 
 
 def test_a_command_runs_in_the_callers_folder(project: Path, tmp_path: Path) -> None:
     """So that `--results here` and `CHOREO=./choreo` mean what they say there."""
-    fake_environment(project, f'case "$*" in *invoke*) pwd > {project}/where;; esac')
+    fake_environment(project, f'case "$*" in *tasks.py*) pwd > {project}/where;; esac')
     other = tmp_path / "other"
     other.mkdir()
     subprocess.run([sys.executable, str(project / "ae"), "figure2"], cwd=other, check=True, timeout=60)
@@ -114,7 +121,7 @@ def test_a_command_runs_in_the_callers_folder(project: Path, tmp_path: Path) -> 
 
 
 def test_the_status_of_the_command_is_the_scripts(project: Path) -> None:
-    fake_environment(project, 'case "$*" in *invoke*) exit 5;; esac')
+    fake_environment(project, 'case "$*" in *tasks.py*) exit 5;; esac')
     assert run(project, "figure2").returncode == 5
 
 
@@ -132,10 +139,69 @@ def test_no_arguments_explain_check_and_run(project: Path) -> None:
     calls = fake_environment(project, "exit 0")
     done = run(project)
     assert "./ae test" in done.stdout
-    assert [line for line in calls.read_text().splitlines() if "invoke" in line] == [
-        f"-m invoke --search-root {project} doctor",
-        f"-m invoke --search-root {project} all",
+    assert [line for line in calls.read_text().splitlines() if "tasks.py" in line] == [
+        f"{project}/tasks.py doctor",
+        f"{project}/tasks.py all",
     ]
+
+
+def test_a_link_to_the_script_works_from_anywhere(project: Path, tmp_path: Path) -> None:
+    calls = fake_environment(project, "exit 0")
+    link = tmp_path / "elsewhere" / "ae"
+    link.parent.mkdir()
+    link.symlink_to(project / "ae")
+    done = subprocess.run([sys.executable, str(link), "figure2"], cwd="/", capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert calls.read_text().splitlines()[-1] == f"{project}/tasks.py figure2"
+
+
+def test_another_python_does_not_install_anew(project: Path, tmp_path: Path) -> None:
+    """The requirements are those of .venv's Python, whichever starts the script (cron, sudo, a container)."""
+    calls = fake_environment(project, "exit 0")
+    assert run(project, "figure2").returncode == 0
+    text = (project / "ae").read_text()
+    (project / "ae").write_text(text.replace("import sys\n", 'import sys\n\nsys.version = "3.12.0 (another)"\n', 1))
+    assert run(project, "figure2").returncode == 0
+    assert calls.read_text().count("install -qq -r") == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written(project: Path) -> None:
+    project.chmod(0o555)
+    try:
+        done = run(project, "figure2")
+    finally:
+        project.chmod(0o755)
+    assert done.returncode == 2 and f"{project} cannot be written" in done.stderr and "venv" not in done.stderr[:20]
+
+
+@pytest.mark.parametrize("stage", ["pip install", "tasks.py"])
+def test_ctrl_c_while_it_starts_is_no_traceback(project: Path, stage: str) -> None:
+    """While requirements are installed, and while the command still imports modules."""
+    ready = project / "ready"
+    if stage == "tasks.py":  # a Python that starts slowly; the signal comes before its first line
+        script = f"import os, signal; open({str(ready)!r}, 'w').close(); import time; time.sleep(1)\n"
+        (project / "tasks.py").write_text(
+            script
+            + "try:\n    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT}); time.sleep(20)\n"
+            + "except KeyboardInterrupt:\n    os._exit(130)\n"
+        )
+        fake_environment(project, f'case "$*" in *tasks.py*) exec {sys.executable} "$@";; esac')
+    else:
+        body = f"trap 'exit 1' INT; touch {ready}; sleep 20 & wait $!"
+        fake_environment(project, f'case "$*" in *"install -qq"*) {body};; esac')
+    child = subprocess.Popen(
+        [sys.executable, str(project / "ae"), "figure2"], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    for _ in range(400):
+        if ready.exists():
+            break
+        time.sleep(0.05)
+    time.sleep(0.2)
+    os.killpg(child.pid, signal.SIGINT)
+    assert child.stderr is not None
+    error = child.stderr.read()
+    assert child.wait(20) == 130 and "Traceback" not in error and "No network" not in error
 
 
 def test_an_interrupted_check_does_not_go_on_to_the_steps(project: Path) -> None:
