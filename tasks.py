@@ -1,4 +1,4 @@
-"""Invoke tasks: one per figure, table and check of the paper, and the everyday commands. ``inv --list`` shows them.
+"""Invoke tasks: one per figure, table and check of the paper, and the everyday commands. ``./ae --list`` shows them.
 
 Every task starts ``python -m reproduce`` through a runner and ends with its exit status.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from invoke.collection import Collection
 from invoke.context import Context
@@ -20,7 +20,7 @@ from reproduce.lock import LockedError
 from reproduce.machine import Need
 from reproduce.prepare import Wishes, prepare
 from reproduce.report import console
-from reproduce.runners import Runner
+from reproduce.runners import EXIT_USAGE, Runner
 from reproduce.runners.choose import ChoiceError, choose
 from reproduce.runners.host import HostRunner
 from reproduce.step import Step, time_limit_s
@@ -56,7 +56,9 @@ def _reproduce(
 ) -> None:
     """Runs ``python -m reproduce STEP`` with the options that are set; ends this program if it fails."""
     if slurm:
-        runner, os.environ["SALA_SLURM"] = runner or "slurm", slurm
+        if runner not in ("", "slurm"):
+            _stop(f"--slurm says what Slurm jobs ask for; with --runner {runner} there are none: leave one of them out")
+        runner, os.environ["SALA_SLURM"] = "slurm", slurm
     arguments = list(words)
     for name, value in options.items():
         if value is True:
@@ -68,13 +70,20 @@ def _reproduce(
         try:
             chosen = choose(runner)
         except ChoiceError as error:
-            sys.exit(str(error))
+            _stop(error)
         print(chosen.why, file=sys.stderr, flush=True)
     if options.get("dry_run"):
+        if chosen.name != "host":
+            print("GPU, compiler and packages below are those of this machine, not of that place", file=sys.stderr)
         chosen = HostRunner()  # what is only said is said here
     status = chosen.run(step, arguments, limit_s=time_limit_s(minutes))
     if status:
         sys.exit(status)
+
+
+def _stop(problem: str | Exception) -> NoReturn:
+    print(problem, file=sys.stderr)
+    sys.exit(EXIT_USAGE)
 
 
 def _task(step: Step) -> Task[Any]:
@@ -142,7 +151,7 @@ def build(
     try:
         sys.exit(prepare(runner, Wishes(base_image, extra_ca, torch, network), console()))
     except ChoiceError as error:
-        sys.exit(str(error))
+        _stop(error)
 
 
 @task(
@@ -181,7 +190,7 @@ def shell(c: Context, gpu: str = "", runner: str = "") -> None:
     try:
         sys.exit(choose(runner).shell(gpu))
     except ChoiceError as error:
-        sys.exit(str(error))
+        _stop(error)
 
 
 @task(help={"results": "remove results/, too"})
@@ -190,7 +199,7 @@ def clean(c: Context, results: bool = False) -> None:
     try:
         print("\n".join(clean_up(ROOT, results=results)))
     except (LockedError, ValueError, OSError) as error:
-        sys.exit(str(error))
+        _stop(error)
 
 
 @task
@@ -250,3 +259,8 @@ namespace = Collection(
     shell,
     clean,
 )
+
+if __name__ == "__main__":
+    from reproduce.command_line import main
+
+    main(namespace)

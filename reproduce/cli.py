@@ -189,7 +189,7 @@ def _gpus(options: argparse.Namespace) -> list[str]:
 
 def _job(step: Step, options: argparse.Namespace, folder: Path) -> schedule.Job:
     """A step as a process of its own, with the options of this run."""
-    words = [sys.executable, "-m", "reproduce", step.name, "--results", str(folder), "--no-table"]
+    words = [*process.module_command("reproduce"), step.name, "--results", str(folder), "--no-table"]
     words += [f"--{name.replace('_', '-')}" for name in ("fresh", "show_race") if getattr(options, name)]
     for name in ("only", "seeds", "cuda"):
         words += [f"--{name}", str(getattr(options, name))] if getattr(options, name) else []

@@ -7,11 +7,14 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from reproduce import ROOT
 
 # A program that is told to stop gets this long before it is killed; a CUDA program needs it to leave its context.
 GRACE_S = 2.0
@@ -50,6 +53,13 @@ class Finished:
             if lines:
                 return lines[-1]
         return ""
+
+
+def module_command(name: str) -> list[str]:
+    """The command that runs a module of this project in this Python, from any folder. ``-m`` would look into that
+    folder first, which may hold another copy of the project, or a file that is called like a library."""
+    code = f"import runpy, sys; sys.path[0] = {str(ROOT)!r}; runpy.run_module({name!r}, None, '__main__', True)"
+    return [sys.executable, "-c", code]
 
 
 def end_group(process: subprocess.Popen[str], grace_s: float = GRACE_S) -> None:

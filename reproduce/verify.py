@@ -75,7 +75,9 @@ def exact(document: Document, expected: Path = EXPECTED) -> list[Finding]:
     for claim, kind, cell in cells(document, ("exact", "toolchain")):
         seen.add(claim)
         if cell.status == MEASURED and claim not in values:
-            findings.append(Finding(claim, MISMATCH, "no reference (./ae golden shows it)", _text(cell.value), cell.log))
+            findings.append(
+                Finding(claim, MISMATCH, "no reference (./ae golden shows it)", _text(cell.value), cell.log)
+            )
         elif claim in values:
             findings.append(_exact_cell(claim, kind, cell, values[claim], nvcc, wanted))
     findings += [

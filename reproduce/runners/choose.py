@@ -29,7 +29,7 @@ def wanted_runner(wanted: str = "") -> str:
     """The name of the runner that the command line or $RUNNER asks for; empty if neither does."""
     wanted = wanted or os.environ.get("RUNNER", "")
     if wanted and wanted not in RUNNERS:
-        raise ChoiceError(f"there is no runner `{wanted}`: {', '.join(RUNNERS)}")
+        raise ChoiceError(f"there is no runner `{wanted}`: --runner and RUNNER take {', '.join(RUNNERS)}")
     return wanted
 
 
@@ -41,7 +41,7 @@ def _docker(because: str) -> Runner:
     try:
         return _containers(engine.connect(), because)
     except engine.EngineError as error:
-        raise ChoiceError(f"no containers: {error}") from None
+        raise ChoiceError(f"no containers: {error}; or run on this machine: --runner host") from None
 
 
 def _containers(found: engine.Engine, because: str) -> Runner:

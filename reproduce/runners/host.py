@@ -13,7 +13,7 @@ from typing import Any
 
 from reproduce import ROOT
 from reproduce.machine import Machine
-from reproduce.process import STEP_GRACE_S, end_group
+from reproduce.process import STEP_GRACE_S, end_group, module_command
 from reproduce.runners import EXIT_INTERRUPTED, EXIT_TIME
 
 
@@ -27,7 +27,7 @@ class HostRunner:
 
     def run(self, step: str, arguments: Sequence[str], *, limit_s: float) -> int:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        command = [sys.executable, "-m", "reproduce", step, *arguments]
+        command = [*module_command("reproduce"), step, *arguments]
         return run_command(command, step, limit_s=limit_s, env={"PYTHONPATH": path})
 
     def shell(self, gpu: str) -> int:
@@ -50,7 +50,7 @@ def run_command(command: Sequence[str], step: str, *, limit_s: float, env: Mappi
     # be passed on.
     with interrupted_once():
         try:
-            return child.wait(limit_s)
+            return _status(step, child.wait(limit_s))
         except subprocess.TimeoutExpired:
             end_group(child, STEP_GRACE_S)
             print(f"{step}: not finished after {limit_s / 60:.0f} minutes; run it again to resume", file=sys.stderr)
@@ -58,6 +58,16 @@ def run_command(command: Sequence[str], step: str, *, limit_s: float, env: Mappi
         except KeyboardInterrupt:
             end_group(child, STEP_GRACE_S)
             return EXIT_INTERRUPTED
+
+
+def _status(step: str, returncode: int) -> int:
+    """The exit status as a shell gives it; a step that something killed could not say so itself."""
+    if returncode >= 0:
+        return returncode
+    number = -returncode
+    why = f"signal {number}, {signal.strsignal(number)}" + (": too little memory?" if number == signal.SIGKILL else "")
+    print(f"{step}: ended from outside ({why}); what was measured is kept: run it again to resume", file=sys.stderr)
+    return 128 + number
 
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

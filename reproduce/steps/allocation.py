@@ -39,6 +39,7 @@ def analyzer(
     finished = process.run(
         [sys.executable, "-m", "hb_analyzer", *arguments, *(["--json"] if json_output else [])],
         timeout_s=ANALYZER_LIMIT_S,
+        cwd=ROOT,
         env=env,
         log=context.log(key),
     )

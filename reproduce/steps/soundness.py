@@ -63,7 +63,7 @@ def _run(context: Context, key: str, *arguments: str) -> Any:
     """``python -m reproduce.soundness ARGUMENTS --json``; a broken claim is a result, and no failure of the run."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", "reproduce.soundness", *arguments, "--json"]
-    finished = process.run(command, timeout_s=LIMIT_S, env={"PYTHONPATH": path}, log=context.log(key))
+    finished = process.run(command, timeout_s=LIMIT_S, cwd=ROOT, env={"PYTHONPATH": path}, log=context.log(key))
     if finished.timed_out:
         raise NoRunError(f"it did not end within {finished.duration_s:.0f} s (ended)")
     try:

@@ -56,10 +56,10 @@ def test_a_base_image_that_cannot_be_had(daemon: Daemon) -> None:
 
 def test_an_older_image_is_noticed(runner: DockerRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image, "tag", lambda root=ROOT: "sala-reproduction:000000000000")
-    with pytest.raises(engine.EngineError, match="older than docker/: run `./ae build`"):
+    with pytest.raises(engine.EngineError, match=r"older than docker/: run `./ae build`"):
         image.find(runner.engine)
     monkeypatch.setattr(image, "NAME", "sala-nothing")
-    with pytest.raises(engine.EngineError, match="not there: run `./ae build`"):
+    with pytest.raises(engine.EngineError, match=r"not there: run `./ae build`"):
         image.find(runner.engine)
     assert choose().name == "host" and "not there" in choose().why
 
@@ -319,7 +319,7 @@ def test_a_full_disk(runner: DockerRunner, daemon: Daemon, tmp_path: Path, chore
 def test_no_engine_says_so(tmp_path: Path, choreo: Path) -> None:
     away = f"unix://{tmp_path}/no.sock"
     asked = inv("figure2", "--runner", "docker", DOCKER_HOST=away)
-    assert asked.returncode == 1 and "no Docker engine answers" in asked.stderr and "systemctl start" in asked.stderr
+    assert asked.returncode == 2 and "no Docker engine answers" in asked.stderr and "systemctl start" in asked.stderr
     left = inv("figure2", "--results", str(tmp_path / "results"), CHOREO=str(choreo), DOCKER_HOST=away)
     assert "steps run on this machine: no Docker engine answers" in left.stderr
     assert document(tmp_path / "results", "figure2")["complete"]

@@ -60,12 +60,14 @@ def test_the_one_asked_for_or_none(machine: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("RUNNER", "host")
     assert choose().why == "steps run on this machine: RUNNER=host" and choose("docker").name == "docker"
     machine(made=engine.EngineError("the image is not there: run `./ae build`"))
-    with pytest.raises(ChoiceError, match="no containers: the image is not there: run `./ae build`"):
+    with pytest.raises(ChoiceError, match=r"no containers: the image is not there: run `./ae build`"):
         choose("docker")
     monkeypatch.setattr(choosing.engine, "connect", _no_engine)
     with pytest.raises(ChoiceError, match="no containers: no engine"):
         choose("docker")
-    with pytest.raises(ChoiceError, match=f"there is no runner `dokcer`: {', '.join(RUNNERS)}"):
+    with pytest.raises(
+        ChoiceError, match=f"there is no runner `dokcer`: --runner and RUNNER take {', '.join(RUNNERS)}"
+    ):
         choose("dokcer")
 
 
@@ -78,4 +80,4 @@ def test_a_task_says_where_its_steps_run() -> None:
     said = subprocess.run([*command, "host"], cwd=ROOT, capture_output=True, text=True)
     assert said.stderr.count("steps run on this machine: --runner host") == 1
     wrong = subprocess.run([*command, "dokcer"], cwd=ROOT, capture_output=True, text=True)
-    assert wrong.returncode == 1 and "there is no runner `dokcer`" in wrong.stderr and "Traceback" not in wrong.stderr
+    assert wrong.returncode == 2 and "there is no runner `dokcer`" in wrong.stderr and "Traceback" not in wrong.stderr

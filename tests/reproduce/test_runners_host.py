@@ -14,7 +14,7 @@ import pytest
 
 from reproduce import ROOT, results
 from reproduce.choreo import Choreo
-from reproduce.runners.host import HostRunner
+from reproduce.runners.host import HostRunner, run_command
 from tests.reproduce.test_process import _gone
 
 
@@ -63,3 +63,9 @@ def test_what_ends_a_run_ends_everything_and_keeps_what_was_measured(
     assert all(_gone(int(pid)) for pid in (tmp_path / "calls.hanging").read_text().split())
     document = results.load(tmp_path / "results", "figure2")
     assert document is not None and document.records and not document.complete
+
+
+def test_a_step_that_is_killed_is_said_to_be(capfd: pytest.CaptureFixture[str]) -> None:
+    """By the kernel for its memory, say: it cannot say so itself, and an exit status of -9 is nobody's."""
+    assert run_command(["bash", "-c", "kill -9 $$"], "figure2", limit_s=20, env={}) == 137
+    assert "figure2: ended from outside (signal 9, Killed: too little memory?)" in capfd.readouterr().err

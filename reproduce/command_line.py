@@ -1,0 +1,60 @@
+"""The program behind ``./ae``: the Invoke tasks, with errors that say what to type instead."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import signal
+import sys
+from importlib.metadata import version
+
+from invoke.collection import Collection
+from invoke.exceptions import Exit, ParseError
+from invoke.program import Program
+
+from reproduce.runners import EXIT_INTERRUPTED, EXIT_USAGE
+
+
+def main(namespace: Collection) -> None:
+    """Runs what the command line asks for, and exits with its status: 2 for a wrong command line."""
+    program = _Program(
+        name="sala-reproduction", binary="./ae", version=version("sala-reproduction"), namespace=namespace
+    )
+    try:
+        # `ae` holds Ctrl-C back until here: while Python imports modules, it would end in a traceback.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        program.run()
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+class _Program(Program):
+    def parse_tasks(self) -> None:
+        try:
+            super().parse_tasks()
+        except ParseError as error:
+            raise Exit(explain(error), EXIT_USAGE) from None
+
+    def execute(self) -> None:
+        try:
+            super().execute()
+        except KeyboardInterrupt:
+            raise Exit(code=EXIT_INTERRUPTED) from None
+
+
+def explain(error: ParseError) -> str:
+    """What was wrong with the command line, in which command, and where its options are listed."""
+    text, context = str(error), error.context
+    command = context.name if context and context.name else ""
+    place = f"./ae {command} --help" if command else "./ae --help"
+    if match := re.match(r"No idea what '(.*)' is!", text, re.DOTALL):
+        word = match[1]
+        known = [flag for flag in context.flag_names() if flag.startswith("--")] if context else []
+        near = difflib.get_close_matches(word.split("=")[0], known, 1)
+        kind = "option" if word.startswith("-") else "argument"
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        return f"{command or './ae'} has no {kind} `{word}`{hint}\n    {place} lists what it has."
+    if match := re.match(r"Flag <Argument: ([\w-]+).*> (needed value|doesn't take any value)", text):
+        needs = "needs a value" if match[2] == "needed value" else "takes no value"
+        return f"{command}: --{match[1].replace('_', '-')} {needs}\n    {place} lists the options."
+    return f"{command or './ae'}: {text}\n    {place} lists the options."

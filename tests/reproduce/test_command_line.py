@@ -1,0 +1,52 @@
+"""What ``./ae`` says of a wrong command line: what, in which command, and where the right one is listed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reproduce import ROOT
+
+
+def ae(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "tasks.py"), *words]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("figure2 --fesh", "figure2 has no option `--fesh`; did you mean `--fresh`?\n    ./ae figure2 --help"),
+        ("figure2 --qqq=3", "figure2 has no option `--qqq`\n    ./ae figure2 --help"),
+        ("figure2 extra", "figure2 has no argument `extra`\n"),
+        ("table2 --show-race=1", "table2 has no argument `1`\n"),
+        ("figure2 --dry-run --results", "figure2: --results needs a value\n    ./ae figure2 --help"),
+        ("--nonsense", "./ae has no option `--nonsense`\n    ./ae --help"),
+        ("figure2 --runner nowhere", "there is no runner `nowhere`"),
+        ("figure2 --runner host --slurm partition=p", "with --runner host there are none: leave one of them out"),
+    ],
+)
+def test_a_wrong_command_line(words: str, message: str) -> None:
+    done = ae(*words.split())
+    assert done.returncode == 2 and message in done.stderr and not done.stdout, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_names_the_script() -> None:
+    assert ae("figure2", "--help").stdout.startswith("Usage: ./ae ") and "--fresh" in ae("figure2", "--help").stdout
+
+
+def test_modules_in_the_callers_folder_are_not_run(tmp_path: Path) -> None:
+    """It may hold anything: another copy of the project, or a file that is called like a library."""
+    for name in ("rich.py", "invoke.py", "reproduce.py", "json.py"):
+        (tmp_path / name).write_text("raise SystemExit('a module of the caller')\n")
+    done = ae("steps", cwd=tmp_path)
+    assert done.returncode == 0 and "figure2" in done.stdout, done.stderr
+
+
+def test_a_dry_run_for_another_place_says_whose_gpu_it_counts(tmp_path: Path) -> None:
+    done = ae("figure2", "--runner", "slurm", "--dry-run", "--results", str(tmp_path / "results"))
+    assert done.returncode == 0 and "are those of this machine" in done.stderr and "16 to measure" in done.stdout
