@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterable
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command; returns the exit code (0 done, 1 refused, 2 bad command line or unusable file, 3 a bug)."""
     if argv is None:
         gc.disable()  # the process ends in a moment; collecting garbage would only cost time
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal without these characters shows "?"
     try:
         options = parse(sys.argv[1:] if argv is None else list(argv))
         if options.message is not None:
@@ -56,6 +59,8 @@ def _run(options: Options) -> int:
     except CompileError as error:
         _report(error.diagnostics)
         return REFUSED
+    if not compilation.analyses and (options.validate or options.mode == "inform"):
+        raise UsageError(f"{options.input} has no __co__ function: there is nothing to analyse")
     found = [diagnostic for analysis in compilation.analyses for diagnostic in analysis.diagnostics]
     _report(found)
     for analysis in compilation.analyses:
@@ -196,7 +201,10 @@ def _same_file(one: str, other: str) -> bool:
 def _write(name: str, text: str) -> None:
     """Write in place: the output may be a device, a pipe or a file that others hold open."""
     if name == "-":
-        sys.stdout.write(text)
+        # The bytes of the file, whatever the terminal's encoding is: this is a program, and no text for people.
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.flush()
         return
     try:
         with Path(name).open("w", encoding="utf-8", errors="surrogateescape") as file:

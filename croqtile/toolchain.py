@@ -65,7 +65,14 @@ class Toolchain:
     def version(self) -> str:
         """The full version, e.g. ``13.0.88``. Raises ToolchainError if nvcc does not run."""
         try:
-            done = subprocess.run([self.nvcc, "--version"], capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(
+                [self.nvcc, "--version"],
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=60,
+                check=False,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ToolchainError(f"{self.nvcc} (from {self.origin}) does not run: {error}") from error
         found = re.search(r"\bV(\d+\.\d+\.\d+)", done.stdout) or re.search(r"release (\d+\.\d+)", done.stdout)
@@ -187,7 +194,7 @@ def _run_in_group(command: list[str], cwd: str) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             start_new_session=True,
         )

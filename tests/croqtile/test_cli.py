@@ -280,3 +280,27 @@ def test_gs_takes_less_than_half_a_second():
         used = after.children_user + after.children_system - before.children_user - before.children_system
         times.append(used)
     assert min(times) < 0.5
+
+
+@pytest.mark.parametrize("option", ["--explain", "-es"])
+def test_a_terminal_that_knows_ascii_only(option: str) -> None:
+    """Text for people shows "?" there; a program is written as it would be to a file."""
+    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "croqtile", option, str(GEMM)]
+    done = subprocess.run(command, cwd=ROOT, env=ascii_only, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    if option == "-es":
+        usual = subprocess.run(command, cwd=ROOT, capture_output=True)
+        assert done.stdout == usual.stdout and "…" in usual.stdout.decode()
+    else:
+        assert b"lhs_s and out_s may overlap" in done.stdout and done.stdout.isascii()
+
+
+@pytest.mark.parametrize("option", ["--validate", "--explain"])
+def test_a_file_without_kernels_is_not_passed_in_silence(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "host.co"
+    file.write_text("int main() { return 0; }\n")
+    assert cli.main([option, str(file)]) == 2
+    assert f"{file} has no __co__ function: there is nothing to analyse" in capsys.readouterr().err
