@@ -20,10 +20,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--explain", action="store_true", help="on refusal: an interleaving that goes wrong")
     options = parser.parse_args(argv)
     try:
-        text = options.file.read_text()
+        text = options.file.read_text(encoding="utf-8")
         plan = make_plan(text, Settings(overlap=not options.repair, remedy=options.remedy))
     except OSError as error:
         print(f"{options.file}: {error.strerror}", file=sys.stderr)
+        return 2
+    except UnicodeDecodeError:
+        print(f"{options.file}: not TTGIR, which is UTF-8 text", file=sys.stderr)
         return 2
     except RefusedError as refusal:
         print(f"refused: {refusal}")
@@ -34,8 +37,12 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{options.file}: {error}", file=sys.stderr)
         return 2
     print(plan)
-    if options.output:
-        options.output.write_text(plan.text)
+    try:
+        if options.output:
+            options.output.write_text(plan.text, encoding="utf-8")
+    except OSError as error:
+        print(f"cannot write {options.output}: {error.strerror}", file=sys.stderr)
+        return 2
     return 0
 
 

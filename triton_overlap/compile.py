@@ -130,6 +130,6 @@ def _store(text: str) -> Path:
     path = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.ttgir"
     if not path.exists():
         unfinished = path.with_suffix(f".{os.getpid()}.tmp")
-        unfinished.write_text(text)
+        unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(path)
     return path

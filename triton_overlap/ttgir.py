@@ -23,7 +23,7 @@ def load(text: str) -> Any:
     CUDABackend(GPUTarget("cuda", CAPABILITY, 32)).load_dialects(context)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.ttgir"
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
         try:
             module = ir.parse_mlir_module(str(path), context)
         except RuntimeError as error:
