@@ -12,7 +12,7 @@ def load() -> dict[str, Any]:
     """All claims by step. The file is part of the project: a defect in it is a bug and may raise."""
     import yaml
 
-    claims: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text())
+    claims: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text(encoding="utf-8"))
     return claims
 
 

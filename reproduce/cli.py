@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -27,6 +28,7 @@ from reproduce.running import (
     EXIT_INTERRUPTED,
     EXIT_LOCKED,
     EXIT_USAGE,
+    check_writable,
     context_for,
     outcome,
     provide,
@@ -36,7 +38,7 @@ from reproduce.running import (
 from reproduce.step import Options, Step
 from reproduce.steps import STEPS
 
-EXPECTED_ERRORS = (LockedError, ProvisionError, results.ResultsError, ValueError, OSError)
+EXPECTED_ERRORS = (LockedError, ProvisionError, results.ResultsError, results.NoResultsError, ValueError, OSError)
 
 EPILOG = (
     "Exit status: 0 done, 1 a row failed or differs, 2 wrong arguments or no way to write, 3 locked, 130 interrupted."
@@ -55,8 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted; what was measured is kept: the same command goes on from there", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except EXPECTED_ERRORS as error:
-        text, status = explain(error)
+    except BrokenPipeError:  # who reads what we print has gone: `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at exit
+        return EXIT_DIFFERS
+    except Exception as error:
+        text, status = (
+            explain(error) if _expected(error) else (everything.report_bug(error, _log_folder()), EXIT_DIFFERS)
+        )
         print(text, file=sys.stderr)
         return status
 
@@ -65,6 +72,8 @@ def explain(error: Exception) -> tuple[str, int]:
     """What a person is told of an error that the machine or the command line caused, and the exit status."""
     if isinstance(error, LockedError):
         return str(error), EXIT_LOCKED
+    if isinstance(error, results.ResultsError):
+        return f"{error}: ./ae STEP measures it again, ./ae status names the step", EXIT_USAGE
     if not isinstance(error, OSError):
         return str(error), EXIT_USAGE
     place = f" {error.filename}" if error.filename else ""
@@ -74,7 +83,22 @@ def explain(error: Exception) -> tuple[str, int]:
             "make room, and the same command goes on from there.",
             EXIT_USAGE,
         )
-    return f"cannot write{place}: {error.strerror} (--results DIR or RESULTS=DIR chooses another place)", EXIT_USAGE
+    if error.filename and Path(os.fsdecode(error.filename)).is_relative_to(ROOT / "build"):
+        advice = "programs are made in build/ of the project, which must be writable: use a copy that is"
+    else:
+        advice = "--results DIR or RESULTS=DIR chooses another place"
+    return f"cannot write{place}: {error.strerror} ({advice})", EXIT_USAGE
+
+
+def _expected(error: Exception) -> bool:
+    """Errors that the machine or the command line causes; others are defects of this project."""
+    return isinstance(error, EXPECTED_ERRORS) and not isinstance(error, UnicodeError)
+
+
+def _log_folder() -> Path:
+    """Where a defect is described: with the results, or, where they cannot be written, with other temporary files."""
+    folder = results_folder()
+    return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -151,6 +175,7 @@ def _run_steps(options: argparse.Namespace) -> int:
         plans = [plan.plan(STEPS[name], context_for(name, folder, chosen, gpu)) for name in options.steps]
         show_plans(plans, console())
         return 0
+    check_writable(folder)  # before anything is installed, and not once for every step
     if options.check and not options.show_race:
         print("Every run checks its outputs; --show-race also runs the unions that the engine refuses.")
 
@@ -197,9 +222,7 @@ def _job(step: Step, options: argparse.Namespace, folder: Path) -> schedule.Job:
 
 
 def _explain_step(folder: Path, error: Exception) -> tuple[str, int]:
-    if isinstance(error, EXPECTED_ERRORS) and not isinstance(error, UnicodeError):
-        return explain(error)
-    return everything.report_bug(error, folder), EXIT_DIFFERS
+    return explain(error) if _expected(error) else (everything.report_bug(error, folder), EXIT_DIFFERS)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -220,10 +243,19 @@ def _csv(options: argparse.Namespace) -> int:
     from reproduce import frames  # pandas takes half a second to import
 
     folder = results_folder(options.results)
-    documents = [document for name in STEPS if (document := results.load(folder, name))]
+    documents, status = [], 0
+    for name in STEPS:
+        try:
+            if document := results.load(folder, name):
+                documents.append(document)
+        except results.ResultsError as error:  # the others are still worth their files
+            text, status = explain(error)
+            print(text, file=sys.stderr)
+    if not documents and not status:
+        raise results.NoResultsError(folder)
     for path in frames.write_csv(documents, folder / "csv"):
         print(path)
-    return 0
+    return status
 
 
 def _report(options: argparse.Namespace) -> int:
@@ -240,8 +272,10 @@ def _bundle(options: argparse.Namespace) -> int:
     from reproduce.html import page
 
     folder = results_folder(options.results)
-    report = page.write(STEPS, folder, folder / "report").parent
     target = Path(options.out).resolve() if options.out else folder / "sala-reproduction.zip"
+    if target.is_dir():
+        raise ValueError(f"--out {options.out}: a folder; it takes the name of the archive, such as results.zip")
+    report = page.write(STEPS, folder, folder / "report").parent
     written = bundle.write(folder, report, target)
     print(f"{written} ({written.stat().st_size / 1e6:.1f} MB): report, results, logs, references")
     return 0

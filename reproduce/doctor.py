@@ -122,7 +122,7 @@ def _ncu(machine: Machine) -> Check:
 def profiling_is_restricted() -> bool:
     """Whether the driver lets only administrators read performance counters."""
     try:
-        return "RmProfilingAdminOnly: 1" in Path("/proc/driver/nvidia/params").read_text()
+        return "RmProfilingAdminOnly: 1" in Path("/proc/driver/nvidia/params").read_text(encoding="utf-8")
     except OSError:
         return False
 

@@ -128,5 +128,5 @@ def report_bug(error: Exception, folder: Path) -> str:
     """Keeps the traceback of an error that is ours in the logs; returns one line for the reader."""
     path = folder / "logs" / "defect.log"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(traceback.format_exception(error)))
+    path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
     return f"{type(error).__name__}: {error} (a defect of this project; traceback: {path})"

@@ -62,7 +62,7 @@ def tag(root: Path = ROOT) -> str:
 
 def default_base(root: Path = ROOT) -> str:
     """The base image that the Dockerfile names."""
-    found = re.search(r"^ARG BASE_IMAGE=(\S+)$", (root / DOCKERFILE).read_text(), re.MULTILINE)
+    found = re.search(r"^ARG BASE_IMAGE=(\S+)$", (root / DOCKERFILE).read_text(encoding="utf-8"), re.MULTILINE)
     if found is None:
         raise BuildError(f"{DOCKERFILE} has no line `ARG BASE_IMAGE=…`")
     return found[1]

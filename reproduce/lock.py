@@ -20,7 +20,7 @@ def lock(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
     The kernel gives the lock back when its holder ends, however it ends, so a stale file never blocks a run.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
+    with path.open("a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
@@ -30,16 +30,19 @@ def lock(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
                 f"{what} is in use by another run (process {holder}). "
                 "Wait for it to end, or give this run its own folder with --results DIR."
             ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+        try:
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
         yield
 
 
 def is_held(path: Path) -> bool:
     """Whether a run holds the lock file now; neither makes nor changes it."""
     try:
-        with path.open() as file:
+        with path.open(encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -85,7 +85,7 @@ def profile_launches(
     ]
     command += ["--log-file", log, "--force-overwrite", *argv]
     finished = context.run(command, timeout_s=LIMIT_S, log=key, **env)
-    text = finished.output + (log.read_text() if log.exists() else "")
+    text = finished.output + (log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
     if "ERR_NVGPUCTRPERM" in text:
         raise NotMeasuredError(NO_PERMISSION)
     if finished.timed_out:

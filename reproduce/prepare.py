@@ -50,7 +50,7 @@ def _build(found: engine.Engine, wishes: Wishes, to: Console) -> int:
     started = time.monotonic()
     to.print(Text(f"building {image.tag()} on {base} (the whole output: {log.relative_to(ROOT)})"))
     try:
-        with log.open("w") as file, to.status("") as status:
+        with log.open("w", encoding="utf-8") as file, to.status("") as status:
 
             def progress(line: str) -> None:
                 print(line, file=file, flush=True)

@@ -105,7 +105,7 @@ def _start(command: Sequence[str], cwd: Path | None, environment: Mapping[str, s
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             start_new_session=True,
         )
@@ -191,5 +191,7 @@ def _write_log(log: Path | None, finished: Finished, env: Mapping[str, str] | No
     ending = f"time limit reached after {finished.duration_s:.1f} s" if finished.timed_out else finished.returncode
     log.write_text(
         f"$ {settings}{shlex.join(finished.argv)}\n{finished.stdout}{finished.stderr}"
-        f"# exit status: {ending}; {finished.duration_s:.2f} s\n"
+        f"# exit status: {ending}; {finished.duration_s:.2f} s\n",
+        encoding="utf-8",
+        errors="replace",
     )

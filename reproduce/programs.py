@@ -100,7 +100,7 @@ def _build(
         raise NoRunError(f"the compiler did not end within {found.finished.duration_s:.0f} s (ended)")
     if found.bytes is None:
         raise FailedError(found.message)
-    text = script.read_text()
+    text = script.read_text(encoding="utf-8")
     place = _EXECUTABLE.search(text)
     if place is None:
         raise FailedError(f"the work script {script.name} names no executable (-o /PATH.exe)")
@@ -108,7 +108,7 @@ def _build(
     digest = hashlib.sha256(f"{nvcc or context.machine.nvcc_version}\n{text}".encode()).hexdigest()
     facts = script.with_suffix(".json")
     if facts.exists() and executable.exists():
-        kept = json.loads(facts.read_text())
+        kept = json.loads(facts.read_text(encoding="utf-8"))
         if kept.pop("digest") == digest:
             return Program(**{**kept, "executable": executable})
     # nvcc adds these flags by itself, whatever the script passes: the ptxas report comes from the build that runs.

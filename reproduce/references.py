@@ -8,7 +8,7 @@ from typing import Any
 
 from reproduce import ROOT, claims, golden, results, verify
 from reproduce.machine import Need
-from reproduce.running import EXIT_DIFFERS, EXIT_USAGE, context_for, provide, results_folder, run_step
+from reproduce.running import EXIT_DIFFERS, EXIT_USAGE, check_writable, context_for, provide, results_folder, run_step
 from reproduce.step import Options
 from reproduce.steps import STEPS
 
@@ -20,6 +20,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _verify_exact(folder: Path) -> int:
     names = [name for name in verify.exact_steps() if name in STEPS]
+    check_writable(folder)
     for name in names:
         provide(STEPS[name], Options(), None)
     findings: list[verify.Finding] = []

@@ -24,6 +24,13 @@ class ResultsError(Exception):
     """A results file that cannot be read or does not have the format of this version."""
 
 
+class NoResultsError(Exception):
+    """A folder without results; the message says how to make some."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"no results in {folder}: run a step first, for example ./ae figure2")
+
+
 @dataclass(frozen=True)
 class Record:
     """The outcome of one measurement: its values by name, or why there are none."""
@@ -100,7 +107,7 @@ class Document:
 def _validator() -> Any:
     import jsonschema
 
-    schema = json.loads((Path(__file__).parent / "results.schema.json").read_text())
+    schema = json.loads((Path(__file__).parent / "results.schema.json").read_text(encoding="utf-8"))
     return jsonschema.Draft202012Validator(schema)
 
 
@@ -133,12 +140,14 @@ def load(results: Path, step: str) -> Document | None:
     """The document of ``step``, or None if there is none; ResultsError if the file is not what this version writes."""
     path = path_of(results, step)
     try:
-        data = json.loads(path.read_text())
+        data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"{path}: cannot be read ({error}); remove it or run the step with --fresh") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ResultsError(f"{path}: cannot be read ({error})") from None
     check(data, str(path))
+    if data["step"] != step:
+        raise ResultsError(f"{path}: holds results of {data['step']}")
     return Document(
         data["step"],
         data["title"],
@@ -155,7 +164,7 @@ def write_atomically(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
-        with partial.open("x") as file:
+        with partial.open("x", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from reproduce import ROOT, claims
@@ -47,6 +48,16 @@ def outcome(document: Document) -> int:
 
 def results_folder(chosen: str | None = None) -> Path:
     return Path(chosen or os.environ.get("RESULTS") or ROOT / "results").resolve()
+
+
+def check_writable(folder: Path) -> None:
+    """Makes the folder of the results; raises OSError, which names it, if nothing can be written there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from None
 
 
 def context_for(name: str, folder: Path, options: Options, gpu: str | None = None) -> Context:

@@ -62,7 +62,7 @@ def exact_steps(expected: Path = EXPECTED) -> list[str]:
 
 def load_reference(path: Path) -> dict[str, Any]:
     """A reference file of ``expected/``; a malformed one is a defect of the project and may raise."""
-    reference: dict[str, Any] = json.loads(path.read_text())
+    reference: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return reference
 
 

@@ -67,7 +67,7 @@ def take(headers: Headers) -> Census:
     paths = sorted(folder.glob(_PATTERN), key=_by_architecture)
     if not paths:
         raise CutlassError(f"{folder} has no {_PATTERN}: {headers} is no complete CUTLASS 3 or 4")
-    return Census(headers.version, tuple(read_kernel(path.name, path.read_text()) for path in paths))
+    return Census(headers.version, tuple(read_kernel(path.name, path.read_text(encoding="utf-8")) for path in paths))
 
 
 def _by_architecture(path: Path) -> tuple[int, str]:

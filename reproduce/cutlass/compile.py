@@ -76,7 +76,7 @@ class Compiler:
             self._nvcc(
                 [*arguments, "-o", self._relative(ptx), self._relative(SOURCES / "sizes.cu")], SIZES_LIMIT_S, log
             )
-            return read_sizes(ptx.read_text())
+            return read_sizes(ptx.read_text(encoding="utf-8", errors="replace"))
 
     def program(self, configuration: Configuration, storage: Storage, log: Path | None = None) -> Program:
         """Compiles one kernel to a program, or takes the one compiled from the same sources before.
@@ -96,9 +96,9 @@ class Compiler:
                 command = [*arguments, *self.tools.link_flags, "-o", self._relative(made)]
                 with _memory():
                     finished = self._nvcc([*command, self._relative(SOURCES / "gemm.cu")], PROGRAM_LIMIT_S, log)
-                printed.write_text(finished.output)
+                printed.write_text(finished.output, encoding="utf-8")
                 made.replace(path)
-        return _describe(path, printed.read_text())
+        return _describe(path, printed.read_text(encoding="utf-8"))
 
     def _nvcc(self, arguments: Sequence[str], limit_s: float, log: Path | None) -> process.Finished:
         finished = process.run([self.tools.nvcc, *arguments], timeout_s=limit_s, cwd=self.build, log=log)

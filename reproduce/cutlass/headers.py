@@ -64,7 +64,7 @@ def find(build: Path, environment: Mapping[str, str] = os.environ) -> Headers:
 def read_version(include: Path) -> str:
     """CUTLASS' version from its own header, e.g. ``4.5.0``."""
     path = include / "cutlass" / "version.h"
-    numbers = dict(re.findall(r"#define\s+CUTLASS_(MAJOR|MINOR|PATCH)\s+(\d+)", path.read_text()))
+    numbers = dict(re.findall(r"#define\s+CUTLASS_(MAJOR|MINOR|PATCH)\s+(\d+)", path.read_text(encoding="utf-8")))
     if len(numbers) != 3:
         raise CutlassError(f"{path} defines no CUTLASS_MAJOR, CUTLASS_MINOR and CUTLASS_PATCH")
     return f"{numbers['MAJOR']}.{numbers['MINOR']}.{numbers['PATCH']}"

@@ -39,5 +39,5 @@ def overlay(headers: Headers, build: Path) -> Path:
         source = headers.include / name
         if not source.is_file():
             raise CutlassError(f"{headers} has no {name}: it needs a CUTLASS with Hopper kernels, 4.2–4.5")
-        write_atomically(folder / name, edit(source.read_text(), name))
+        write_atomically(folder / name, edit(source.read_text(encoding="utf-8"), name))
     return folder

@@ -53,12 +53,12 @@ class Section:
 def write(steps: Mapping[str, Step], folder: Path, out: Path, kernels: Sequence[Path] | None = None) -> Path:
     """Makes the report of the results in ``folder`` and returns the page's path in ``out``.
 
-    ``kernels``: sources to draw instead of every kernel of the project. Raises ResultsError if there are no results;
+    ``kernels``: sources to draw instead of every kernel of the project. Raises NoResultsError if there are no results;
     a results file that cannot be read is shown on the page as such.
     """
     documents, problems = _load(steps, folder)
     if not documents and not problems:
-        raise results.ResultsError(f"no results in {folder}: run a step first, for example ./ae figure2")
+        raise results.NoResultsError(folder)
     out.mkdir(parents=True, exist_ok=True)
     pictures = list(maps.pictures(kernels))
     text = _render(

@@ -28,7 +28,7 @@ def digest(image: Path, kept: Path) -> str:
     known = hashlib.sha256(f"{image} {state.st_size} {state.st_mtime_ns}".encode()).hexdigest()[:16]
     place = kept / f"image-{known}.sha256"
     if place.exists():
-        return place.read_text().strip()
+        return place.read_text(encoding="utf-8").strip()
     found = hashlib.sha256()
     with image.open("rb") as file:
         while block := file.read(1 << 22):

@@ -75,6 +75,78 @@ def test_a_place_that_cannot_be_written_is_one_line_and_status_2(
     assert error.startswith(f"cannot write {tmp_path / 'file'}") and "--results DIR" in error and error.count("\n") == 1
 
 
+def test_all_stops_at_once_where_it_cannot_write(
+    two_steps: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Before anything is installed for a step, and not once for every step."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(cli, "provide", lambda *arguments: pytest.fail("something is installed"))
+    assert cli.main(["all", "--results", str(tmp_path / "file" / "in")]) == 2
+    assert capsys.readouterr().err.count("cannot write") == 1
+
+
+def test_build_folder_that_cannot_be_written_is_not_blamed_on_the_results() -> None:
+    text, status = cli.explain(OSError(errno.EROFS, "Read-only file system", str(cli.ROOT / "build" / "steps")))
+    assert status == 2 and "use a copy that is" in text and "--results" not in text
+
+
+def test_a_defect_is_one_line_and_a_log(
+    make_choreo: Callable[..., Choreo],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    def broken(context: object) -> list[object]:
+        raise KeyError("a defect")
+
+    monkeypatch.setenv("CHOREO", make_choreo().command[0])
+    monkeypatch.setitem(cli.STEPS, "figure2", replace(cli.STEPS["figure2"], measurements=broken))
+    assert cli.main(["figure2"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "KeyError: 'a defect' (a defect of this project; traceback: " in error
+    assert "Traceback" in (tmp_path / "results" / "logs" / "defect.log").read_text()
+
+
+def test_csv_of_no_results_and_of_one_that_cannot_be_read(
+    make_choreo: Callable[..., Choreo],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    assert cli.main(["csv"]) == 2 and "run a step first" in capsys.readouterr().err
+    monkeypatch.setenv("CHOREO", make_choreo().command[0])
+    assert cli.main(["figure2"]) == 0
+    (tmp_path / "results" / "table4.json").write_text("{")
+    capsys.readouterr()
+    assert cli.main(["csv"]) == 2
+    out, err = capsys.readouterr()
+    assert "figure2-figure2.csv" in out and "table4.json: cannot be read" in err and err.count("\n") == 1
+
+
+def test_an_archive_is_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.main(["bundle", "--out", str(tmp_path)]) == 2
+    assert "it takes the name of the archive" in capsys.readouterr().err
+
+
+def test_a_locale_that_knows_ascii_only(make_choreo: Callable[..., Choreo], tmp_path: Path) -> None:
+    """Files are UTF-8 whatever the terminal is."""
+    ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    environment = {**os.environ, "CHOREO": make_choreo().command[0]}
+    for command, more in (("figure2", {}), ("status", ascii_only), ("csv", ascii_only), ("report", ascii_only)):
+        done = subprocess.run(
+            [sys.executable, "-m", "reproduce", command], env={**environment, **more}, capture_output=True
+        )
+        assert done.returncode == 0 and b"unreadable" not in done.stdout, done.stderr
+
+
+def test_a_reader_that_has_gone_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "reproduce", "list"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.returncode == 1 and not done.stderr
+
+
 def test_all_ends_with_a_summary(
     make_choreo: Callable[..., Choreo], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -108,7 +108,7 @@ def test_a_broken_results_file_is_shown_as_such(folder: Path) -> None:
 
 
 def test_without_results_it_says_what_to_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(results.ResultsError, match=r"run a step first, for example \./ae figure2"):
+    with pytest.raises(results.NoResultsError, match=r"run a step first, for example \./ae figure2"):
         page.write(STEPS, tmp_path, tmp_path / "report", KERNELS)
     assert cli.main(["report", "--results", str(tmp_path)]) == 2
     assert capsys.readouterr().err.startswith("no results in ") and not list(tmp_path.iterdir())

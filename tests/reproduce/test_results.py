@@ -94,3 +94,18 @@ def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path, monke
         results.save(document(), tmp_path)
     assert caught.value.filename == str(path) and path.read_text() == before
     assert [each.name for each in tmp_path.iterdir()] == ["x.json"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", "[" * 100_000, '{"format": 99}', json.dumps(document().to_json())[:-20]]
+)
+def test_garbage_is_one_error_that_names_the_file(text: str, tmp_path: Path) -> None:
+    results.path_of(tmp_path, "x").write_text(text)
+    with pytest.raises(results.ResultsError, match=r"x\.json: "):
+        results.load(tmp_path, "x")
+
+
+def test_a_file_of_another_step_is_refused(tmp_path: Path) -> None:
+    results.save(document(), tmp_path).rename(tmp_path / "y.json")
+    with pytest.raises(results.ResultsError, match=r"y.json: holds results of x"):
+        results.load(tmp_path, "y")
