@@ -3,11 +3,12 @@ running."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,6 +56,16 @@ class Campaign:
         ):
             self.first_verdict_s = time.monotonic() - self.started
 
+    @contextlib.contextmanager
+    def summary_if_interrupted(self) -> Iterator[None]:
+        """Ctrl-C: shows what the steps before it gave, and goes on."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.outcomes:
+                self.conclude()
+            raise
+
     def conclude(self) -> int:
         """Shows the table of steps and the times; returns the exit status: the worst of the steps'."""
         total = time.monotonic() - self.started
@@ -70,23 +81,24 @@ def one_after_another(
     campaign: Campaign,
 ) -> int:
     full = False
-    for name in names:
-        started = time.monotonic()
-        outcome = Outcome(name)
-        process.allow()
-        try:
-            outcome.document = run(name)
-            outcome.status = status_of(outcome.document)
-        except Exception as error:
-            outcome.problem, outcome.status = explain(error)
-            print(f"{name}: {outcome.problem}", file=sys.stderr)
-            if isinstance(error, OSError) and error.errno in DISK_FULL:
-                campaign.to.print(Text("The steps after it were not started: they could not be written either."))
-                full = True
-        outcome.seconds = time.monotonic() - started
-        campaign.add(outcome)
-        if full:
-            break
+    with campaign.summary_if_interrupted():
+        for name in names:
+            started = time.monotonic()
+            outcome = Outcome(name)
+            process.allow()
+            try:
+                outcome.document = run(name)
+                outcome.status = status_of(outcome.document)
+            except Exception as error:
+                outcome.problem, outcome.status = explain(error)
+                print(f"{name}: {outcome.problem}", file=sys.stderr)
+                if isinstance(error, OSError) and error.errno in DISK_FULL:
+                    campaign.to.print(Text("The steps after it were not started: they could not be written either."))
+                    full = True
+            outcome.seconds = time.monotonic() - started
+            campaign.add(outcome)
+            if full:
+                break
     return campaign.conclude()
 
 
@@ -118,7 +130,8 @@ def side_by_side(
             show_document(outcome.document, campaign.to)
         campaign.add(outcome)
 
-    Schedule(jobs, gpus, line, ended).run()
+    with campaign.summary_if_interrupted():
+        Schedule(jobs, gpus, line, ended).run()
     order = [job.name for job in jobs]
     campaign.outcomes.sort(key=lambda outcome: order.index(outcome.step))
     return campaign.conclude()

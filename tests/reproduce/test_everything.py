@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from reproduce.everything import Campaign, side_by_side
-from reproduce.results import path_of, save
+from reproduce.everything import Campaign, one_after_another, side_by_side
+from reproduce.results import Document, path_of, save
 from reproduce.schedule import Job
 from tests.reproduce.test_results import document
 
@@ -58,3 +58,17 @@ print("a line")
     status, out = run(x=change)
     assert status == 0 and "x           | a line" in out and "x           | ended after" in out
     assert "1 equal" in out[out.index("Summary") :] and "first verdicts after" in out
+
+
+def test_an_interrupt_shows_what_there_is(tmp_path: Path) -> None:
+    def work(name: str) -> Document:
+        if name == "second":
+            raise KeyboardInterrupt
+        return document()
+
+    out = io.StringIO()
+    campaign = Campaign(tmp_path, Console(file=out, width=120, color_system=None))
+    with pytest.raises(KeyboardInterrupt):
+        one_after_another(["first", "second"], work, lambda _: 0, lambda _: ("", 1), campaign)
+    assert "first verdicts after" in out.getvalue() and "first " in out.getvalue()
+    assert "second" not in out.getvalue()
