@@ -48,11 +48,13 @@ class Node:
             raise self.wrong_type("true or false")
         return self.value
 
-    def integer(self, minimum: int) -> int:
+    def integer(self, minimum: int, maximum: int | None = None) -> int:
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             raise self.wrong_type("an integer")
         if self.value < minimum:
             raise self.error(f"expected an integer of at least {minimum}, got {self.value}")
+        if maximum is not None and self.value > maximum:
+            raise self.error(f"expected an integer of at most {maximum}, got {self.value}")
         return self.value
 
     def choice(self, allowed: Iterable[str]) -> str:

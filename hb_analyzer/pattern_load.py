@@ -15,6 +15,8 @@ _PATTERN_KEYS = (
     *("kernel", "framework", "arch", "notes", "description", "warp_groups", "shared_buffers", "events", "loops"),
     *("parameters", "barriers", "stages", "assumptions", "expect"),
 )
+# A slot of a ring is an mbarrier, or a part of a buffer that has one: 8 bytes each, of at most 227 KiB in a CTA.
+MAX_SLOTS = 227 * 1024 // 8
 _GROUP_KEYS = ("wg_id", "role", "phases", "kind", "description", "notes")
 _BUFFER_KEYS = ("size_bytes", "description", "align", "stages", "shape", "barrier_storage", "notes")
 
@@ -57,7 +59,7 @@ class _Loader:
             parameters=tuple(self.parameters.values()),
             barriers=self._read_barriers(root.get("barriers"), groups),
             marked=self.marked,
-            stages=stages.integer(1) if stages else None,
+            stages=stages.integer(1, MAX_SLOTS) if stages else None,
             undeclared_stages=undeclared_stages,
             framework=optional_text(root, "framework"),
             arch=optional_text(root, "arch"),
@@ -80,7 +82,7 @@ class _Loader:
             align = align_node.integer(1) if align_node else 16
             if align_node and align & (align - 1):
                 raise align_node.error(f"expected a power of two, got {align}")
-            stages = stages_node.integer(1) if stages_node else 1
+            stages = stages_node.integer(1, MAX_SLOTS) if stages_node else 1
             if stages_node and size % stages:
                 raise stages_node.error(f"size_bytes {size} is not a multiple of {stages} stages")
             if not stages_node:
@@ -134,7 +136,7 @@ class _Loader:
             self.reader.known(spec, ("slots", "initial", "arrivals", "description", "notes"))
             slots, arrivals, initial = spec.get("slots"), spec.get("arrivals"), spec.get("initial")
             events[name] = EventSpec(
-                slots.integer(1) if slots else None,
+                slots.integer(1, MAX_SLOTS) if slots else None,
                 arrivals.integer(1) if arrivals else None,
                 None if initial is None else _initial(initial),
             )

@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         step.add_argument("--gpu", metavar="N", help="GPU to use (default: $GPU, else 0); all: several, such as 0,1")
         step.add_argument("--dry-run", action="store_true", help="say what would run and how long; run nothing")
-        step.add_argument("--seeds", type=int, default=0, metavar="N", help="soundness: seeds of each stressed build")
+        step.add_argument("--seeds", type=int, metavar="N", help="soundness: seeds of each stressed build")
         step.add_argument("--cuda", default="", metavar="13.0,…", help="CUDA minors that `registers` compares")
         step.add_argument(
             "--show-race", action="store_true", help="table2: also run the unions that the engine refuses"
@@ -167,8 +167,10 @@ def _run_steps(options: argparse.Namespace) -> int:
         options.fresh,
         _words(options.cuda),
         options.show_race,
-        options.seeds,
+        options.seeds or 0,
     )
+    if options.seeds is not None and options.seeds < 1:
+        raise ValueError(f"--seeds {options.seeds}: at least 1 is needed")
     folder, gpus = results_folder(options.results), _gpus(options)
     gpu = gpus[0] if gpus else None
     if options.dry_run:

@@ -30,6 +30,7 @@ from hb_analyzer.pattern_load import load_pattern
 from hb_analyzer.report import Placement
 from hb_analyzer.simulator.campaign import campaign, counterexample, tally_text
 from hb_analyzer.simulator.code import compile_program
+from hb_analyzer.simulator.command import positive
 from hb_analyzer.simulator.explore import explore
 from hb_analyzer.simulator.layout import Layout, placed
 from hb_analyzer.simulator.mutants import FATES, fate, mutants
@@ -200,12 +201,12 @@ def _chosen(args: argparse.Namespace) -> list[tuple[str, Callable[[], Program]]]
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m reproduce.soundness", description="Evidence of soundness.")
     parser.add_argument("part", choices=(*PARTS, "all"), nargs="?", default="all")
-    parser.add_argument("--programs", type=int, default=2000, metavar="N", help="random programs (default: 2000)")
+    parser.add_argument("--programs", type=positive, default=2000, metavar="N", help="random programs (default: 2000)")
     parser.add_argument("--seed", type=int, default=0, metavar="SEED", help="seed of the first one")
-    parser.add_argument("--schedules", type=int, default=12, metavar="K", help="executions that test each program")
+    parser.add_argument("--schedules", type=positive, default=12, metavar="K", help="executions that test each program")
     parser.add_argument("--effort", type=int, default=60, metavar="K", help="more of them in search of witnesses")
     parser.add_argument("--peer-programs", type=int, default=1000, metavar="N", help="programs for the other rules")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="J")
+    parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, metavar="J")
     parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="kernel/NAME or example/NAME")
     parser.add_argument("--verbose", action="store_true", help="list equivalent mutants too")
     parser.add_argument("--json", action="store_true", help="print JSON")

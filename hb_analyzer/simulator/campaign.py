@@ -20,6 +20,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from hb_analyzer import analyse
+from hb_analyzer.simulator.command import positive
 from hb_analyzer.simulator.generate import FAMILIES, program
 from hb_analyzer.simulator.layout import everything, placed
 from hb_analyzer.simulator.trial import Trial, decided, trial
@@ -158,11 +159,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m hb_analyzer.simulator.campaign", description="Tests the engine on random programs."
     )
-    parser.add_argument("--programs", type=int, default=2000, metavar="N")
+    parser.add_argument("--programs", type=positive, default=2000, metavar="N")
     parser.add_argument("--seed", type=int, default=0, metavar="SEED", help="seed of the first program")
-    parser.add_argument("--schedules", type=int, default=12, metavar="K", help="executions that test each program")
+    parser.add_argument("--schedules", type=positive, default=12, metavar="K", help="executions that test each program")
     parser.add_argument("--effort", type=int, default=60, metavar="K", help="more of them in search of witnesses")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="J")
+    parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, metavar="J")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(arguments)
     started = time.monotonic()

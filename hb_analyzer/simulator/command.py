@@ -26,9 +26,17 @@ from hb_analyzer.simulator.witness import (
 _TRANSITIONS = 500_000  # of an exhaustive exploration
 
 
+def positive(text: str) -> int:
+    """A number of executions, programs or processes: none of them would be evidence of nothing."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"at least 1 is needed, got {number}")
+    return number
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="execution number i has the seed N + i")
-    parser.add_argument("--schedules", type=int, default=200, metavar="K", help="executions (default: 200)")
+    parser.add_argument("--schedules", type=positive, default=200, metavar="K", help="executions (default: 200)")
     parser.add_argument("--exhaustive", action="store_true", help="all executions, at one choice of trip counts")
     parser.add_argument("--set", metavar="NAME=COUNT", action="append", default=[], help="fix a trip count")
     parser.add_argument("--over", nargs=2, metavar=("A", "B"), help="lay two buffers over each other, proved or not")

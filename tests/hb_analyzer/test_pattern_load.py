@@ -283,3 +283,12 @@ def test_a_role_outside_a_barrier_cannot_meet_there() -> None:
     with pytest.raises(PatternError) as caught:
         pattern({"a": [phase("p", barrier="b")], "c": []}, {"x": 1}, barriers={"b": ["c"]})
     assert str(caught.value) == 'p.json: $.warp_groups[0].phases[0].barrier: "a" is not a member of barrier "b"'
+
+
+@pytest.mark.parametrize("place", ["slots", "stages"])
+def test_more_slots_than_shared_memory_has_room_for(place: str) -> None:
+    """Every slot is an object of the model: a number without a bound would fill the machine's memory."""
+    content = document(kv_roles(), KV_BUFFERS)
+    content |= {"events": {"k_full": {"slots": 2**70}}} if place == "slots" else {"stages": 2**70}
+    with pytest.raises(PatternError, match=rf"{place}: expected an integer of at most 29056, got {2**70}"):
+        load(content)

@@ -51,6 +51,8 @@ def test_wrong_arguments_are_one_line_and_status_2(capsys: pytest.CaptureFixture
     assert capsys.readouterr().err.startswith("table2 has no rows `nonsense`")
     assert cli.main(["table2", "--only", "xcomp,nonsense"]) == 2
     assert capsys.readouterr().err.startswith("table2 has no rows `nonsense`")
+    assert cli.main(["soundness", "--seeds", "0"]) == 2
+    assert capsys.readouterr().err == "--seeds 0: at least 1 is needed\n"
     assert cli.main(["golden", "--timing", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"no results in {tmp_path}\n"
     with pytest.raises(SystemExit, match="2"):

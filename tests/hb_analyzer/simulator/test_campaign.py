@@ -34,3 +34,10 @@ def test_a_broken_claim_fails_the_command(monkeypatch: pytest.MonkeyPatch, capsy
     out = capsys.readouterr().out
     assert "BROKEN overlap" in out and "--programs 1)" in out
     assert "clobber of" in out or "conflict of" in out  # the counterexample as a table
+
+
+@pytest.mark.parametrize("option", ["--programs", "--schedules", "--jobs"])
+def test_nothing_run_is_no_evidence(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([option, "0"])
+    assert "at least 1 is needed" in capsys.readouterr().err
