@@ -13,9 +13,12 @@ import argparse
 import sys
 from pathlib import Path
 
-import torch
-import triton
-import triton.language as tl
+try:
+    import torch
+    import triton
+    import triton.language as tl
+except ImportError as error:
+    sys.exit(f"{error.name} is not installed here: pip install torch triton==3.6.0 (and an sm_90 GPU is needed)")
 
 STAGES, SIZE, LAUNCHES = 5, 4096, 20
 
@@ -37,6 +40,8 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--remedy", nargs="?", choices=("drop", "invalidate"), const="drop")
     remedy = parser.parse_args().remedy
+    if not torch.cuda.is_available():
+        sys.exit("torch sees no GPU here: this needs one with sm_90")
     kernel = gemm
     if remedy:
         sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -89,5 +89,6 @@ def _prepare_host(wishes: Wishes, to: Console) -> int:
     except (ProvisionError, CutlassError) as error:
         print(error, file=sys.stderr)
         status = 1
-    to.print(Text("steps run on this machine" + ("" if status else "; none of them needs a network now")))
+    later = "" if wishes.torch else ", except for Table 2's Triton rows, which install Triton"
+    to.print(Text("this machine is prepared in part" if status else f"no step needs a network now{later}"))
     return status

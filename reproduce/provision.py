@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -50,6 +51,11 @@ def ensure_nvcc() -> str:
     return version
 
 
+def _in_container() -> bool:
+    """Where nothing can be fetched: no network, and a file system that is not written to."""
+    return os.environ.get("SALA_RUNNER") == "docker"
+
+
 def triton_is_missing() -> bool:
     return importlib.util.find_spec("triton") is None
 
@@ -58,6 +64,11 @@ def ensure_triton() -> None:
     """Installs Triton into this Python environment if it has none: without torch and a GPU, it compiles kernels."""
     if not triton_is_missing():
         return
+    if _in_container():
+        raise ProvisionError(
+            "This image has no Triton (--no-torch): the rows of Table 2 that need it are not measured. "
+            "`./ae build` makes an image with it."
+        )
     print(f"no Triton in this environment: installing {TRITON_WHEEL} (188 MB download, 640 MB on disk)", flush=True)
     command = [sys.executable, "-m", "pip", "install", "-qq", "--retries", "1", TRITON_WHEEL]
     installed = subprocess.run(command, check=False)
@@ -79,6 +90,8 @@ def nvcc_of_minor(minor: str, folder: Path) -> Path:
             return Path(found.nvcc)
     except toolchain.ToolchainError:
         pass
+    if _in_container():
+        raise ProvisionError(f"CUDA {minor} is not in this image, and containers have no network: use --runner host")
     place = folder / minor
     nvcc = place / "nvidia" / "cu13" / "bin" / "nvcc"
     if nvcc.exists():

@@ -45,11 +45,13 @@ def test_without_an_engine_this_machine_is_prepared_and_it_says_so(host: list[st
     to = console()
     assert prepare.prepare("", Wishes(), to) == 0 and host == ["nvcc", "triton", "cutlass"]
     assert "no image is built: no Docker engine on this machine" in text(to)
-    assert "nvcc 13.0.88 is ready" in text(to) and "none of them needs a network now" in text(to)
+    assert "nvcc 13.0.88 is ready" in text(to) and "no step needs a network now\n" in text(to)
 
 
 def test_what_is_not_wanted_is_left_out(host: list[str]) -> None:
-    assert prepare.prepare("host", Wishes(torch=False), console()) == 0 and host == ["nvcc", "cutlass"]
+    to = console()
+    assert prepare.prepare("host", Wishes(torch=False), to) == 0 and host == ["nvcc", "cutlass"]
+    assert "no step needs a network now, except for Table 2's Triton rows" in text(to)
 
 
 def test_an_image_that_was_asked_for_is_not_replaced(host: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -52,4 +53,16 @@ def test_triton_that_cannot_be_installed_is_told(pip: list[Sequence[str]]) -> No
 def test_triton_that_is_there_is_left_alone(pip: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provision.importlib.util, "find_spec", lambda name: object())
     provision.ensure_triton()
+    assert not pip
+
+
+def test_in_a_container_nothing_is_fetched(
+    pip: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It has no network: pip would try for a while, and then say what is no help here."""
+    monkeypatch.setenv("SALA_RUNNER", "docker")
+    with pytest.raises(ProvisionError, match="This image has no Triton"):
+        provision.ensure_triton()
+    with pytest.raises(ProvisionError, match=r"CUDA 13\.7 is not in this image.*--runner host"):
+        provision.nvcc_of_minor("13.7", tmp_path)
     assert not pip
