@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -61,6 +62,7 @@ def test_in_a_container_nothing_is_fetched(
 ) -> None:
     """It has no network: pip would try for a while, and then say what is no help here."""
     monkeypatch.setenv("SALA_RUNNER", "docker")
+    monkeypatch.setattr(provision.toolchain, "find", lambda: SimpleNamespace(release="13.0", nvcc="/nvcc"))
     with pytest.raises(ProvisionError, match="This image has no Triton"):
         provision.ensure_triton()
     with pytest.raises(ProvisionError, match=r"CUDA 13\.7 is not in this image.*--runner host"):
