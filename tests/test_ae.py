@@ -50,7 +50,7 @@ def test_help_needs_no_environment(project: Path) -> None:
 
 def test_it_starts_on_its_own_standard_library() -> None:
     imports = [line for line in (ROOT / "ae").read_text().splitlines() if line.startswith(("import ", "from "))]
-    names = ("difflib", "hashlib", "os", "shutil", "signal", "subprocess", "sys")
+    names = ("difflib", "fcntl", "hashlib", "os", "shutil", "signal", "subprocess", "sys")
     assert imports == [f"import {name}" for name in names]
 
 
@@ -153,6 +153,17 @@ def test_a_link_to_the_script_works_from_anywhere(project: Path, tmp_path: Path)
     done = subprocess.run([sys.executable, str(link), "figure2"], cwd="/", capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert calls.read_text().splitlines()[-1] == f"{project}/tasks.py figure2"
+
+
+def test_two_first_runs_at_once_install_once(project: Path) -> None:
+    calls = fake_environment(project, 'case "$*" in *"install -qq -r"*) sleep 1;; esac')
+    runs = []
+    for _ in range(2):
+        runs.append(subprocess.Popen([sys.executable, str(project / "ae"), "steps"], stderr=subprocess.PIPE, text=True))
+        time.sleep(0.5)
+    said = [child.communicate(timeout=60)[1] for child in runs]
+    assert [child.returncode for child in runs] == [0, 0] and "waiting for it" in said[1], said
+    assert calls.read_text().count("install -qq -r") == 1 and calls.read_text().count("tasks.py steps") == 2
 
 
 def test_another_python_does_not_install_anew(project: Path, tmp_path: Path) -> None:
