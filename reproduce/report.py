@@ -178,7 +178,7 @@ def show_document(document: Document, to: Console) -> None:
     for table in document.tables:
         show_table(table, to)
     origin = document.provenance
-    commit = (origin["commit"] or "no git commit")[:12] + (" + local changes" if origin["dirty"] else "")
+    commit = (origin["commit"] or "unknown")[:12] + (" + local changes" if origin["dirty"] else "")
     parts = [f"compiler: {origin['compiler']}", f"commit {commit}"]
     if origin.get("nvcc"):
         parts.append(f"nvcc {origin['nvcc']}")
