@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -30,7 +31,9 @@ def main(argv: list[str] | None = None) -> int:
         if options.message is not None:
             sys.stdout.write(options.message)
             return DONE
-        return _run(options)
+        status = _run(options)
+        sys.stdout.flush()
+        return status
     except UsageError as error:
         return _fail(str(error), USAGE)
     except KeyboardInterrupt:
@@ -42,6 +45,8 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("CHOREO_DEBUG"):
             raise
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return _fail(f"cannot write {error.filename or 'standard output'}: {error.strerror}", USAGE)
         what = f"{type(error).__name__}: {error}".strip().splitlines()[0]
         return _fail(f"internal error, {what} (set CHOREO_DEBUG=1 for the traceback)", INTERNAL)
 

@@ -48,8 +48,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PatternError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:  # e.g. `| head`
         sys.stderr.close()
+    except OSError as error:  # files have been read and written by now
+        print(f"error: standard output: {error.strerror}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -217,6 +217,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             data, text, fine = PARTS[name](args)
         except ValueError as error:
             parser.error(str(error))
+        except KeyboardInterrupt:
+            print("\ninterrupted", file=sys.stderr)
+            return 130
         good = good and fine
         everything[name] = data
         if not args.json:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -82,13 +83,18 @@ class Tally:
         }
 
 
+def _ignore_interrupts() -> None:
+    """In a worker: Ctrl-C reaches all processes of a terminal, and the one that started the workers ends them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def campaign(
     seeds: Sequence[int], schedules: int, effort: int, jobs: int = 1, progress: Callable[[Tally], None] | None = None
 ) -> Tally:
     """Tries the programs of ``seeds``; ``progress`` is told the tally so far after each block of them."""
     total = Tally()
     blocks = ((tuple(block), schedules, effort) for block in _blocks(seeds))
-    with get_context("spawn").Pool(jobs) if jobs > 1 else nullcontext() as pool:
+    with get_context("spawn").Pool(jobs, _ignore_interrupts) if jobs > 1 else nullcontext() as pool:
         done = map(_work, blocks) if pool is None else pool.imap_unordered(_work, blocks)
         for tally in done:
             total.merge(tally)
@@ -168,7 +174,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     started = time.monotonic()
     seeds = range(args.seed, args.seed + args.programs)
-    tally = campaign(seeds, args.schedules, args.effort, args.jobs, show_progress)
+    try:
+        tally = campaign(seeds, args.schedules, args.effort, args.jobs, show_progress)
+    except KeyboardInterrupt:
+        print("\ninterrupted: nothing is kept", file=sys.stderr)
+        return 130
     if args.json:
         print(json.dumps(tally.to_json(), indent=2))
     else:

@@ -304,3 +304,11 @@ def test_a_file_without_kernels_is_not_passed_in_silence(
     file.write_text("int main() { return 0; }\n")
     assert cli.main([option, str(file)]) == 2
     assert f"{file} has no __co__ function: there is nothing to analyse" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "croqtile", "--dump=lower", str(GEMM)]
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and "cannot write standard output: No space left on device" in done.stderr

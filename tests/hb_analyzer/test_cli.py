@@ -246,3 +246,11 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     )
     assert "Traceback" not in done.stderr
     assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "hb_analyzer", "pattern", "choreo_fa_kv.json"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and done.stderr == "error: standard output: No space left on device\n"

@@ -41,3 +41,11 @@ def test_nothing_run_is_no_evidence(option: str, capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit, match="2"):
         main([option, "0"])
     assert "at least 1 is needed" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "campaign", interrupted)
+    assert main(["--programs", "5"]) == 130 and "interrupted" in capsys.readouterr().err
