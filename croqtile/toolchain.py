@@ -7,6 +7,7 @@ gives other register counts: :attr:`Toolchain.release` says which one it is.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -203,7 +204,8 @@ def _run_in_group(command: list[str], cwd: str) -> str:
     try:
         log, _ = child.communicate(timeout=TIMEOUT_S)
     except BaseException as error:
-        os.killpg(child.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it may just have ended by itself
+            os.killpg(child.pid, signal.SIGKILL)
         child.wait()
         if isinstance(error, subprocess.TimeoutExpired):
             raise CompileError(f"nvcc did not finish within {TIMEOUT_S:.0f} s and was ended", "") from error

@@ -1,4 +1,5 @@
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -144,3 +145,14 @@ def test_nvcc_compiles_and_reports(tmp_path, monkeypatch):
     assert 0 < kernel.registers < 32
     assert kernel.spill_stores == kernel.spill_loads == 0
     assert (tmp_path / "kernel").stat().st_size > 0
+
+
+def test_an_interrupt_while_the_compiler_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(child: subprocess.Popen[str], timeout: float) -> None:
+        child.kill()
+        os.waitpid(child.pid, 0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        toolchain._run_in_group(["sleep", "20"], "/")
