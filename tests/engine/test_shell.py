@@ -8,6 +8,7 @@ import select
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +52,13 @@ def test_keys_at_a_terminal(daemon: Daemon, runner: DockerRunner) -> None:
     until(b"goes-on-43")
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 7 and not containers(daemon)
+
+
+def test_commands_from_a_file_and_from_nothing(daemon: Daemon, runner: DockerRunner, tmp_path: Path) -> None:
+    """Neither can be waited for as a terminal or a pipe can."""
+    (tmp_path / "commands").write_text("echo in-$SALA_RUNNER; exit 4\n")
+    for place, status, said in ((tmp_path / "commands", 4, "in-docker\n"), (Path("/dev/null"), 0, "")):
+        with place.open() as commands:
+            done = subprocess.run(COMMAND, cwd=ROOT, stdin=commands, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stdout) == (status, said), done.stderr
+    assert not containers(daemon)
