@@ -65,6 +65,10 @@ def not_measured(reason: str) -> Record:
     return Record(NOT_MEASURED, reason=reason)
 
 
+# Stands for a record that no run has made yet.
+MISSING = not_measured("not run yet")
+
+
 def failed(reason: str) -> Record:
     return Record(FAILED, reason=reason)
 

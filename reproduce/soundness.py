@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +38,7 @@ from hb_analyzer.simulator.witness import execution_text
 from hb_analyzer.table import table
 from hb_analyzer.translate import to_program
 from reproduce import ROOT
+from reproduce.machine import cores
 
 COUNTS = (0, 1, 2, 3, 4)  # trip counts of exhaustive runs, above the smallest that is allowed
 WARP_COUNTS = (0, 1)  # … of those in which the warps of a warpgroup run apart
@@ -206,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--schedules", type=positive, default=12, metavar="K", help="executions that test each program")
     parser.add_argument("--effort", type=int, default=60, metavar="K", help="more of them in search of witnesses")
     parser.add_argument("--peer-programs", type=int, default=1000, metavar="N", help="programs for the other rules")
-    parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, metavar="J")
+    parser.add_argument("--jobs", type=positive, default=cores(), metavar="J")
     parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="kernel/NAME or example/NAME")
     parser.add_argument("--verbose", action="store_true", help="list equivalent mutants too")
     parser.add_argument("--json", action="store_true", help="print JSON")

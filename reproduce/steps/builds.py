@@ -11,12 +11,11 @@ from reproduce import ncu, programs
 from reproduce.machine import Need
 from reproduce.occupancy import Occupancy, occupancy
 from reproduce.programs import OutOfBoundError
-from reproduce.results import Record, not_measured
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, FailedError, Measurement
 from reproduce.tables import MEASURED, NOT_MEASURED, Scalar
 
 MODES = ("base", "sala")
-MISSING = not_measured("not run yet")
 
 
 def build_measurements(kernels: Iterable[str], needs: frozenset[Need] = frozenset()) -> list[Measurement]:

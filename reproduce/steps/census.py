@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from reproduce.cutlass import census, headers
 from reproduce.cutlass.configurations import Storage
 from reproduce.cutlass.errors import CutlassError
-from reproduce.results import Record, not_measured
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, FailedError, Measurement, Step
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Scalar, Table
-
-_MISSING = not_measured("not run yet")
 
 
 def measurements(context: Context) -> list[Measurement]:
@@ -36,7 +34,7 @@ def _census(context: Context) -> dict[str, Scalar]:
 
 
 def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]:
-    record = records.get("census", _MISSING)
+    record = records.get("census", MISSING)
     kernels = _kernels(record)
     return (_summary(record, context), *([kernels] if kernels.rows else []))
 

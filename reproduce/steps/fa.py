@@ -9,9 +9,9 @@ from typing import Any
 
 from reproduce import programs, workloads
 from reproduce.machine import Need
-from reproduce.results import Record
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, Measurement, Step
-from reproduce.steps.builds import MISSING, MODES, build_measurements, program
+from reproduce.steps.builds import MODES, build_measurements, program
 from reproduce.tables import SHOWN, Cell, Column, Row, Scalar, Table
 
 _NEEDS = frozenset({Need.NVCC, Need.GPU})

@@ -8,7 +8,7 @@ from typing import Any
 
 from reproduce import kernels
 from reproduce.claims import saving_percent
-from reproduce.results import Record, not_measured
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, Measurement, Step
 from reproduce.steps.allocation import allocation, analyzer
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, Cell, Column, Row, Scalar, Table
@@ -46,13 +46,13 @@ def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]
 
 
 def _row(item: dict[str, Any], records: Mapping[str, Record]) -> Row:
-    key, missing = str(item["item"]), not_measured("not run yet")
+    key = str(item["item"])
     if "pattern" in item:
-        record = records.get(key, missing)
+        record = records.get(key, MISSING)
         base, sala = record.cell("base", item["paper_base"]), record.cell("sala", item["paper_sala"])
         notes: tuple[str, ...] = ()
     else:
-        base_record, sala_record = records.get(f"{key}.base", missing), records.get(f"{key}.sala", missing)
+        base_record, sala_record = records.get(f"{key}.base", MISSING), records.get(f"{key}.sala", MISSING)
         base = base_record.cell("bytes", item["paper_base"])
         sala = sala_record.cell("bytes", item["paper_sala"])
         base, notes = _star(base, base_record, "paper_base_star" in item)

@@ -13,9 +13,9 @@ from typing import Any
 
 from reproduce import programs, workloads
 from reproduce.machine import Need
-from reproduce.results import Record
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, Measurement, Step
-from reproduce.steps.builds import MISSING, MODES, build_measurements, program
+from reproduce.steps.builds import MODES, build_measurements, program
 from reproduce.steps.table3 import CARVEOUT_KIB
 from reproduce.tables import SHOWN, Column, Row, Scalar, Table
 

@@ -16,9 +16,9 @@ from reproduce import programs
 from reproduce.machine import Need
 from reproduce.programs import OutOfBoundError
 from reproduce.provision import nvcc_of_minor
-from reproduce.results import Record
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, Measurement, Step
-from reproduce.steps.builds import MISSING, MODES, as_built
+from reproduce.steps.builds import MODES, as_built
 from reproduce.tables import MEASURED, Cell, Column, Row, Scalar, Table
 
 KERNELS = (

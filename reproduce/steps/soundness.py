@@ -12,10 +12,9 @@ from functools import partial
 from typing import Any
 
 from reproduce import ROOT, process
-from reproduce.results import Record
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, FailedError, Measurement, NoRunError, Step
 from reproduce.steps import stress, translation
-from reproduce.steps.builds import MISSING
 from reproduce.steps.sums import sum_row
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Scalar, Table
 

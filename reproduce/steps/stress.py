@@ -14,9 +14,9 @@ from pathlib import Path
 
 from reproduce import programs, workloads
 from reproduce.machine import Need
-from reproduce.results import Record
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, FailedError, Measurement, NoRunError, NotMeasuredError
-from reproduce.steps.builds import MISSING, program
+from reproduce.steps.builds import program
 from reproduce.steps.sums import sum_row
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, Cell, Column, Row, Scalar, Table
 

@@ -8,14 +8,13 @@ from typing import Any
 from reproduce.claims import ncu_digits, saving_percent
 from reproduce.cutlass.configurations import ALL, CHECKED, NON_PERSISTENT, SIZES, TABLE2, Configuration, Storage
 from reproduce.cutlass.verdict import ACCEPTED, REFUSED
-from reproduce.results import Record, not_measured
+from reproduce.results import MISSING, Record
 from reproduce.step import Context
 from reproduce.steps.table2_cutlass import ANY, ONE, TWO, builds
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Table
 
 ASSUMED_SMS = 132  # of H100, H200 and H800 as SXM modules; used where no GPU says how many it has
 NOT_CHECKED = "NOT CHECKED"
-MISSING = not_measured("not run yet")
 _STRUCT, _UNION = Storage.STRUCT.value, Storage.UNION.value
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reproduce.claims import ncu_digits, saving_percent
-from reproduce.results import Record, not_measured
+from reproduce.results import MISSING, Record
 from reproduce.step import Context
 from reproduce.steps.table2_tawa import wrong_modes
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, NOT_MEASURED, SHOWN, Cell, Column, Row, Table
@@ -26,7 +26,6 @@ from reproduce.tawa.rows import (
 
 WITHIN = 0.005  # of the paper's bytes: layouts of scratch and mbarriers differ between Triton versions
 CANNOT_LAUNCH = "cannot launch"
-MISSING = not_measured("not run yet")
 
 
 def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]:

@@ -14,9 +14,9 @@ from typing import Any
 from reproduce import workloads
 from reproduce.machine import Need
 from reproduce.occupancy import Occupancy
-from reproduce.results import Record
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, Measurement, Step
-from reproduce.steps.builds import MISSING, MODES, as_built, build_measurements, profile_measurement
+from reproduce.steps.builds import MODES, as_built, build_measurements, profile_measurement
 from reproduce.steps.table2_xcomp import OUT_OF_BOUND
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Scalar, Table
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from reproduce import kernels
 from reproduce.choreo import Choreo
-from reproduce.results import Record, not_measured
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, FailedError, Measurement, Step
 from reproduce.steps.allocation import allocation, analyzer
 from reproduce.tables import Column, Row, Scalar, Table
@@ -92,16 +92,15 @@ def measurements(context: Context) -> list[Measurement]:
 
 def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]:
     claims = context.claims["table4"]
-    missing = not_measured("not run yet")
     memory, safety = [], []
     for number, item in enumerate(claims["shared_memory"], 1):
-        record = records.get(f"shared_memory.{number}", missing)
+        record = records.get(f"shared_memory.{number}", MISSING)
         cells = {"bytes": record.cell("bytes", item["paper_bytes"])}
         kernel = "1P3C, no barrier" if item["kernel"].endswith("_nobarrier") else "1P3C"
-        notes = _told(record, without=records.get("shared_memory.3", missing)) if item["how"] == "sala" else ()
+        notes = _told(record, without=records.get("shared_memory.3", MISSING)) if item["how"] == "sala" else ()
         memory.append(Row(str(number), f"{item['config']} ({kernel})", cells, str(item["paper_bytes"]), notes))
     for number, item in enumerate(claims["safety"], 1):
-        record = records.get(f"safety.{number}", missing)
+        record = records.get(f"safety.{number}", MISSING)
         names = ("bytes", "safe_pairs", "overlap", "sound")
         cells = {name: record.cell(name, item[f"paper_{name}"]) for name in names if f"paper_{name}" in item}
         told = [str(record.values["reason"])] if record.values.get("reason") else []

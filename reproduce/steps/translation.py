@@ -8,9 +8,8 @@ from typing import Any
 
 from reproduce import ROOT
 from reproduce.machine import Need
-from reproduce.results import Record
+from reproduce.results import MISSING, Record
 from reproduce.step import Context, Measurement
-from reproduce.steps.builds import MISSING
 from reproduce.steps.sums import sum_row
 from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row, Scalar, Table
 
