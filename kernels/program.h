@@ -9,7 +9,7 @@
 //   CHOREO_STRESS_SEEDS=N                      in a stress build (choreo --stress): N launches with the seeds
 //                                              CHOREO_STRESS_FIRST_SEED, … (from 0); every output must be that of the
 //                                              launch without a seed, or have the checksum CHOREO_STRESS_EXPECTED
-// Unknown arguments are ignored. The last line of a good run is `Test Passed`.
+// Unknown arguments are ignored, with a note. The last line of a good run is `Test Passed`.
 #ifndef KERNELS_PROGRAM_H
 #define KERNELS_PROGRAM_H
 
@@ -51,7 +51,7 @@ inline bool is_set(const char* name) {
   return text != nullptr && *text != '\0' && std::strcmp(text, "0") != 0;
 }
 
-// `--name value`, `--name=value` and `--flag`, in any order.
+// `--name value`, `--name=value` and `--flag`, in any order. A program asks for its integers, then calls `close`.
 class Arguments {
  public:
   Arguments(int argc, char** argv) : words_(argv + 1, argv + argc) {}
@@ -62,7 +62,45 @@ class Arguments {
     return false;
   }
 
-  long long integer(const std::string& name, long long otherwise, long long least = 1) const {
+  // An argument of this program, `meaning` for its help.
+  long long integer(const std::string& name, long long otherwise, const std::string& meaning, long long least = 1) {
+    named_.push_back({name, meaning + " (" + std::to_string(otherwise) + ")", true});
+    return value(name, otherwise, least);
+  }
+
+  // Help if asked for, before anything needs a GPU. Other words are ignored, but not without a word: a size that is
+  // misspelt would else be a measurement of another size.
+  void close() {
+    named_.push_back({"--repeat-check", "more launches, whose outputs must be identical (0)", true});
+    named_.push_back({"--skip-verify", "no checks"});
+    named_.push_back({"--disable-timing", "no timing"});
+    if (flag("--help") || flag("-h")) {
+      std::puts("Arguments (default):");
+      for (const Named& named : named_)
+        std::printf("  %-18s %s\n", (named.name + (named.valued ? " N" : "")).c_str(), named.meaning.c_str());
+      std::exit(EXIT_SUCCESS);
+    }
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      const std::string name = words_[i].substr(0, words_[i].find('='));
+      const auto known = std::find_if(named_.begin(), named_.end(), [&](const Named& one) { return one.name == name; });
+      if (known == named_.end())
+        std::fprintf(stderr, "note: ignored: `%s` is no argument of this program (see --help)\n", words_[i].c_str());
+      else if (known->valued && name == words_[i])
+        ++i;
+    }
+  }
+
+  long long repeats() const { return value("--repeat-check", 0, 0); }
+  bool verify() const { return !flag("--skip-verify") && !is_set("CHOREO_SKIP_VERIFY"); }
+  bool timing() const { return !flag("--disable-timing") && !is_set("CHOREO_DISABLE_TIMING"); }
+
+ private:
+  struct Named {
+    std::string name, meaning;
+    bool valued = false;
+  };
+
+  long long value(const std::string& name, long long otherwise, long long least) const {
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (words_[i].compare(0, name.size() + 1, name + "=") == 0)
         return to_integer(name, words_[i].c_str() + name.size() + 1, least);
@@ -71,11 +109,8 @@ class Arguments {
     return otherwise;
   }
 
-  bool verify() const { return !flag("--skip-verify") && !is_set("CHOREO_SKIP_VERIFY"); }
-  bool timing() const { return !flag("--disable-timing") && !is_set("CHOREO_DISABLE_TIMING"); }
-
- private:
   std::vector<std::string> words_;
+  std::vector<Named> named_;
 };
 
 // A tensor in device memory: a copy of a host tensor, and back.
@@ -247,7 +282,7 @@ int run(const Arguments& arguments, choreo::TimerOption timer, double operations
   else
     std::printf("verification skipped\n");
 
-  const long long repeats = arguments.integer("--repeat-check", 0, 0);
+  const long long repeats = arguments.repeats();
   for (long long i = 0; i < repeats; ++i) {
     output.poison();
     poison_shared_memory();

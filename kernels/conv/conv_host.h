@@ -39,16 +39,17 @@ __global__ void conv2d_reference(const choreo::f16* input, const choreo::f16* fi
 
 template <typename Conv>
 int conv2d_program(int argc, char** argv, Conv conv2d) {
-  const program::Arguments arguments(argc, argv);
-  const int taps = int(arguments.integer("--filter-size", 3));
-  const ConvShape shape{int(arguments.integer("--batch", 8)),
-                        int(arguments.integer("--height", 64)),
-                        int(arguments.integer("--width", 64)),
-                        int(arguments.integer("--channels", 256)),
-                        int(arguments.integer("--filters", 256)),
+  program::Arguments arguments(argc, argv);
+  const int taps = int(arguments.integer("--filter-size", 3, "height and width of a filter"));
+  const ConvShape shape{int(arguments.integer("--batch", 8, "images")),
+                        int(arguments.integer("--height", 64, "rows of an image")),
+                        int(arguments.integer("--width", 64, "columns of an image")),
+                        int(arguments.integer("--channels", 256, "input channels")),
+                        int(arguments.integer("--filters", 256, "output channels")),
                         taps,
                         taps,
-                        int(arguments.integer("--padding", taps / 2, 0))};
+                        int(arguments.integer("--padding", taps / 2, "zeros around an image", 0))};
+  arguments.close();
   if (shape.P() < 1 || shape.Q() < 1) program::fail("the filter is larger than the padded image");
   std::printf("conv2d N=%d H=%d W=%d C=%d K=%d R=%d S=%d padding=%d\n", shape.N, shape.H, shape.W, shape.C, shape.K,
               shape.R, shape.S, shape.pad);

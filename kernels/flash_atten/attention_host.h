@@ -79,9 +79,11 @@ std::vector<float> attention_row(const choreo::spanned_data<T, 4>& q, const chor
 
 template <typename T, int DIM, typename Attention>
 int attention_program(int argc, char** argv, const AttentionDefaults& defaults, Attention attention) {
-  const program::Arguments arguments(argc, argv);
-  const long long B = arguments.integer("--batch", defaults.batch), H = arguments.integer("--heads", defaults.heads);
-  const long long SEQ = arguments.integer("--seq", defaults.seq);
+  program::Arguments arguments(argc, argv);
+  const long long B = arguments.integer("--batch", defaults.batch, "batch size");
+  const long long H = arguments.integer("--heads", defaults.heads, "heads");
+  const long long SEQ = arguments.integer("--seq", defaults.seq, "queries and keys of a head");
+  arguments.close();
   std::printf("attention B=%lld H=%lld SEQ=%lld D=%d%s\n", B, H, SEQ, DIM, defaults.causal ? " causal" : "");
 
   auto q = choreo::make_spandata<T>(B, SEQ, H, DIM);

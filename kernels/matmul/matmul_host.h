@@ -26,9 +26,11 @@ __global__ void matmul_reference(const T* a, const T* b, float* c, int M, int N,
 
 template <typename T, typename Matmul>
 int matmul_program(int argc, char** argv, Matmul matmul) {
-  const program::Arguments arguments(argc, argv);
-  const long long M = arguments.integer("--m", 2048), N = arguments.integer("--n", 2048);
-  const long long K = arguments.integer("--k", 2048);
+  program::Arguments arguments(argc, argv);
+  const long long M = arguments.integer("--m", 2048, "rows of A and C");
+  const long long N = arguments.integer("--n", 2048, "rows of B, columns of C");
+  const long long K = arguments.integer("--k", 2048, "columns of A and B");
+  arguments.close();
   std::printf("GEMM M=%lld N=%lld K=%lld\n", M, N, K);
 
   // Products of mean zero: a wrong tile is then far outside the tolerance, which it would not be in sums of positive

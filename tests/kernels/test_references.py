@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -72,7 +73,7 @@ double convolution_error(int pad) {
 }
 
 int main(int argc, char** argv) {
-  const program::Arguments arguments(argc, argv);
+  program::Arguments arguments(argc, argv);
   if (arguments.flag("--references")) {
     std::printf("%d %d %d %d\n", attention_error(true) < 1e-5, attention_error(false) < 1e-5,
                 convolution_error(0) < 1e-5, convolution_error(1) < 1e-5);
@@ -92,7 +93,9 @@ int main(int argc, char** argv) {
     std::swap(data[0], data[4]);
     std::printf("%d %d\n", changes, program::checksum(data) == first);
   } else {
-    std::printf("%lld %d %d\n", arguments.integer("--m", 2048), arguments.verify(), arguments.timing());
+    const long long m = arguments.integer("--m", 2048, "rows");
+    arguments.close();
+    std::printf("%lld %d %d\n", m, arguments.verify(), arguments.timing());
   }
 }
 """
@@ -144,3 +147,16 @@ def test_bad_sizes_are_refused(program: Path, value: str) -> None:
     assert done.returncode == 1
     assert done.stderr == f"error: --m needs an integer of at least 1, got `{value}`\n"
     assert done.stdout == "Test FAILED\n"
+
+
+def test_help_needs_no_gpu(program: Path) -> None:
+    done = run(program, "--m", "64", "--help")
+    assert done.returncode == 0 and done.stderr == ""
+    assert re.search(r"^  --m N +rows \(2048\)$", done.stdout, re.MULTILINE)
+    assert re.search(r"^  --skip-verify +no checks$", done.stdout, re.MULTILINE)
+
+
+def test_ignored_words_are_named(program: Path) -> None:
+    done = run(program, "--m", "64", "--mm=7", "--repeat-check", "3", "stray", "--skip-verify")
+    assert done.returncode == 0 and done.stdout == "64 0 1\n"
+    assert re.findall(r"`([^`]+)`", done.stderr) == ["--mm=7", "stray"]
