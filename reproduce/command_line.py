@@ -6,13 +6,18 @@ import difflib
 import re
 import signal
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 
 from invoke.collection import Collection
 from invoke.exceptions import Exit, ParseError
+from invoke.parser.context import ParserContext
 from invoke.program import Program
 
 from reproduce.runners import EXIT_INTERRUPTED, EXIT_USAGE
+
+# Options of several commands in one line that hold for all of them; Invoke gives an option to one command alone.
+SHARED = ("dry_run", "fresh", "gpu", "results", "runner", "slurm")
 
 
 def main(namespace: Collection) -> None:
@@ -34,12 +39,31 @@ class _Program(Program):
             super().parse_tasks()
         except ParseError as error:
             raise Exit(explain(error), EXIT_USAGE) from None
+        share_options(self.tasks)
 
     def execute(self) -> None:
         try:
             super().execute()
         except KeyboardInterrupt:
             raise Exit(code=EXIT_INTERRUPTED) from None
+
+
+def share_options(commands: Sequence[ParserContext]) -> None:
+    """Gives the options in SHARED to every command that has them. Raises Exit if one is given twice and differs, or if
+    a command beside ``--dry-run`` has none and would really run."""
+    for name in SHARED:
+        # `clean --results` is a switch, and no folder.
+        having = [each for each in commands if name in each.args and (each.name, name) != ("clean", "results")]
+        given = list(dict.fromkeys(each.args[name].value for each in having if each.args[name].got_value))
+        flag = f"--{name.replace('_', '-')}"
+        if len(given) > 1:
+            values = " and ".join(f"`{value}`" for value in given)
+            raise Exit(f"{flag} holds for every command of the line, and is {values}: give them one by one", EXIT_USAGE)
+        if given and name == "dry_run" and len(having) < len(commands):
+            other = next(each.name for each in commands if each not in having)
+            raise Exit(f"{other} has no {flag} and would really run: give the commands one by one", EXIT_USAGE)
+        for each in having if given else ():
+            each.args[name].set_value(given[0], cast=False)
 
 
 def explain(error: ParseError) -> str:

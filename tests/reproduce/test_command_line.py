@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from invoke.parser.context import ParserContext
 
 from reproduce import ROOT
+from reproduce.command_line import share_options
 
 
 def ae(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -27,6 +29,8 @@ def ae(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
         ("--nonsense", "./ae has no option `--nonsense`\n    ./ae --help"),
         ("figure2 --runner nowhere", "there is no runner `nowhere`"),
         ("figure2 --runner host --slurm partition=p", "with --runner host there are none: leave one of them out"),
+        ("figure2 --results a table4 --results b", "--results holds for every command of the line, and is `a` and `b`"),
+        ("figure2 --dry-run clean", "clean has no --dry-run and would really run: give the commands one by one"),
     ],
 )
 def test_a_wrong_command_line(words: str, message: str) -> None:
@@ -50,3 +54,26 @@ def test_modules_in_the_callers_folder_are_not_run(tmp_path: Path) -> None:
 def test_a_dry_run_for_another_place_says_whose_gpu_it_counts(tmp_path: Path) -> None:
     done = ae("figure2", "--runner", "slurm", "--dry-run", "--results", str(tmp_path / "results"))
     assert done.returncode == 0 and "are those of this machine" in done.stderr and "16 to measure" in done.stdout
+
+
+def test_common_options_hold_for_every_command_of_the_line(tmp_path: Path) -> None:
+    """Wherever they stand. Nothing must run here: not a command before `--dry-run`, and none after it."""
+    for words in ("figure2 table4 --dry-run --results {0}", "figure2 --dry-run table4 --results {0}"):
+        done = ae(*words.format(tmp_path / "results").split())
+        assert done.returncode == 0 and done.stdout.count("Nothing was run or written") == 2, done.stdout + done.stderr
+        assert "0 kept" in done.stdout and not list(tmp_path.iterdir())
+
+
+def test_other_options_hold_for_their_own_command() -> None:
+    done = ae("correctness", "--only", "gemm", "table2", "--only", "tawa", "--dry-run")
+    assert done.returncode == 0 and "correctness\n" in done.stdout and "tawa/" in done.stdout, done.stderr
+    assert "attention" not in done.stdout and "xcomp/" not in done.stdout
+
+
+def test_a_folder_of_results_does_not_tell_clean_to_remove_results() -> None:
+    step, clean = ParserContext("figure2"), ParserContext("clean")
+    step.add_arg("results", kind=str)
+    clean.add_arg("results", kind=bool)
+    step.args["results"].value = "a"
+    share_options([step, clean])
+    assert clean.args["results"].value is None
