@@ -189,7 +189,7 @@ def shell(c: Context, gpu: str = "", runner: str = "") -> None:
     """A shell where the steps run, with their environment: in a container or here."""
     try:
         sys.exit(choose(runner).shell(gpu))
-    except ChoiceError as error:
+    except (ChoiceError, ValueError) as error:
         _stop(error)
 
 

@@ -18,7 +18,7 @@ from reproduce.choreo import Choreo
 from reproduce.cutlass import headers
 from reproduce.cutlass.errors import CutlassError
 from reproduce.lock import LockedError
-from reproduce.machine import Machine, Need
+from reproduce.machine import Machine, Need, gpu_numbers
 from reproduce.overview import show_checks, show_plans, show_status
 from reproduce.provision import ProvisionError
 from reproduce.report import console, show_document
@@ -203,14 +203,20 @@ def _run_steps(options: argparse.Namespace) -> int:
 
 def _gpus(options: argparse.Namespace) -> list[str]:
     """The GPUs that were asked for; raises ValueError for what is none, or more than one for one step."""
-    if options.gpu:
-        found = schedule.chosen_gpus(options.gpu, Machine().gpu_indices)
-    else:
-        found = [part.strip() for part in os.environ.get("GPU", "").split(",") if part.strip()]
-        if not all(part.isdigit() for part in found):
-            raise ValueError(f"GPU={os.environ['GPU']}: GPU takes numbers of GPUs, such as 0 or 0,1")
+    text = os.environ.get("GPU", "").strip() if options.gpu is None else options.gpu
+    if options.gpu is None and not text:
+        return []
+    said = f"GPU={text}" if options.gpu is None else f"--gpu {text}"
+    found = gpu_numbers(text, said)
     if len(found) > 1 and len(options.steps) == 1:
-        raise ValueError(f"a step uses one GPU, {len(found)} were named; `all` spreads steps over several")
+        raise ValueError(f"{said}: a step uses one GPU; `all` spreads steps over several")
+    if options.gpu is None and len(found) == 1:  # a setting may stay where that GPU is not: its cells say so
+        return found
+    present = Machine().gpu_indices
+    for number in found:
+        if number not in present:
+            there = f"GPUs {', '.join(present)}" if present else "no GPU (leave it out: exact results need none)"
+            raise ValueError(f"{said}: there is no GPU {number}; this machine has {there}")
     return found
 
 

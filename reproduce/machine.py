@@ -48,6 +48,17 @@ def profile_of(name: str) -> str | None:
     return next((profile for profile in ("h800", "h100", "h200") if profile in name.lower()), None)
 
 
+def gpu_numbers(text: str, said: str) -> list[str]:
+    """The numbers in ``0,1``. Raises ValueError for anything else, or a number twice; ``said`` is how it was said."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"{said}: GPUs are named by their numbers in nvidia-smi, such as 0 or 0,1")
+    found = [part.lstrip("0") or "0" for part in parts]
+    if len(set(found)) < len(found):
+        raise ValueError(f"{said} names a GPU twice")
+    return found
+
+
 _QUERY = "index,name,driver_version,compute_cap,clocks.max.sm,clocks.sm,power.limit,temperature.gpu,uuid"
 
 

@@ -36,20 +36,6 @@ class Ended:
     seconds: float
 
 
-def chosen_gpus(text: str, present: Sequence[str]) -> list[str]:
-    """The GPUs of ``0,1``. Raises ValueError for what is no list of numbers or names a GPU that is not there."""
-    found = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() for part in found):
-        raise ValueError(f"--gpu takes numbers of GPUs, such as 0 or 0,1; got `{text}`")
-    if len(set(found)) != len(found):
-        raise ValueError(f"--gpu {text} names a GPU twice")
-    for part in found:
-        if part not in present:
-            there = f"GPUs {', '.join(present)}" if present else "no GPU (leave --gpu out: exact results need none)"
-            raise ValueError(f"--gpu {text}: there is no GPU {part}; this machine has {there}")
-    return found
-
-
 class Schedule:
     """``line(name, text)`` gets what the steps print, line by line; ``ended`` is called as each of them ends. Both are
     called by one thread at a time.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from reproduce import ROOT, process
 from reproduce.image import NAME, Image
-from reproduce.machine import Need
+from reproduce.machine import Need, gpu_numbers
 from reproduce.steps import STEPS
 
 PROJECT_LABEL = f"{NAME}.project"
@@ -80,12 +79,14 @@ def _uses(step: str, need: Need) -> bool:
 
 def _gpus(step: str, chosen: str) -> tuple[str, ...]:
     """GPUs to ask the engine for: those chosen, else the first if this machine has one and the step uses it."""
-    if chosen and not re.fullmatch(r"[\w-]+(,[\w-]+)*", chosen, re.ASCII):
-        raise RequestError(f"--gpu takes numbers of GPUs, such as 0 or 0,1; got `{chosen}`")
+    try:
+        numbers = gpu_numbers(chosen, f"--gpu or GPU={chosen}") if chosen else []
+    except ValueError as error:
+        raise RequestError(str(error)) from None
     if not (_uses(step, Need.GPU) or step == "doctor"):
         return ()
-    if chosen:
-        return tuple(chosen.split(","))
+    if numbers:
+        return tuple(numbers)
     return ("0",) if shutil.which("nvidia-smi") or Path("/dev/nvidiactl").exists() else ()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import ROOT
-from reproduce.machine import Machine
+from reproduce.machine import Machine, gpu_numbers
 from reproduce.process import STEP_GRACE_S, end_group, module_command
 from reproduce.runners import EXIT_INTERRUPTED, EXIT_TIME
 
@@ -33,7 +33,7 @@ class HostRunner:
     def shell(self, gpu: str) -> int:
         from reproduce import shell
 
-        return shell.run(Machine(gpu))
+        return shell.run(Machine(gpu_numbers(gpu, f"--gpu {gpu}")[0] if gpu else None))
 
 
 def run_command(command: Sequence[str], step: str, *, limit_s: float, env: Mapping[str, str]) -> int:

@@ -229,10 +229,12 @@ def test_a_disk_that_is_really_full(make_choreo: Callable[..., Choreo], tmp_path
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ("x", "--gpu takes numbers of GPUs, such as 0 or 0,1; got `x`"),
-        ("0,9", "--gpu 0,9: there is no GPU 9; this machine has GPUs 0, 1"),
+        ("x", "--gpu x: GPUs are named by their numbers in nvidia-smi, such as 0 or 0,1"),
+        ("GPU-12ab", "--gpu GPU-12ab: GPUs are named by their numbers in nvidia-smi, such as 0 or 0,1"),
+        ("9", "--gpu 9: there is no GPU 9; this machine has GPUs 0, 1"),
         ("0,0", "--gpu 0,0 names a GPU twice"),
-        ("0,1", "a step uses one GPU, 2 were named; `all` spreads steps over several"),
+        ("1,01", "--gpu 1,01 names a GPU twice"),
+        ("0,1", "--gpu 0,1: a step uses one GPU; `all` spreads steps over several"),
     ],
 )
 def test_gpus_that_cannot_be_used(monkeypatch, capsys, chosen: str, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -241,10 +243,19 @@ def test_gpus_that_cannot_be_used(monkeypatch, capsys, chosen: str, message: str
     assert capsys.readouterr().err == f"{message}\n"
 
 
-def test_a_gpu_setting_that_is_no_number(monkeypatch, capsys) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setenv("GPU", "first")
-    assert cli.main(["figure2"]) == 2
-    assert capsys.readouterr().err == "GPU=first: GPU takes numbers of GPUs, such as 0 or 0,1\n"
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("first", "GPU=first: GPUs are named by their numbers in nvidia-smi, such as 0 or 0,1"),
+        ("0,0", "GPU=0,0 names a GPU twice"),
+        ("0,9", "GPU=0,9: there is no GPU 9; this machine has GPUs 0, 1"),
+    ],
+)
+def test_a_gpu_setting_that_cannot_be_used(monkeypatch, capsys, setting: str, message: str) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(cli.Machine, "gpu_indices", property(lambda machine: ["0", "1"]))
+    monkeypatch.setenv("GPU", setting)
+    assert cli.main(["all", "--dry-run"]) == 2
+    assert capsys.readouterr().err == f"{message}\n"
 
 
 def test_the_guides_check_option(two_steps, capsys) -> None:  # type: ignore[no-untyped-def]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduce.machine import Machine, Need, profile_of
+from reproduce.machine import Machine, Need, gpu_numbers, profile_of
 
 H200 = "0, NVIDIA H200, 580.159.04, 9.0, 1980, 345, 700.00, 30, GPU-aaaa"
 OLD = "1, NVIDIA A100-SXM4-80GB, 580.159.04, 8.0, 1410, 210, 400.00, 25, GPU-bbbb"
@@ -57,3 +57,13 @@ def test_profiles() -> None:
         "h200",
         None,
     ]
+
+
+def test_gpus_by_number() -> None:
+    assert gpu_numbers("1", "x") == ["1"] and gpu_numbers("1, 00", "x") == ["1", "0"]
+    for text in ("", ",", "0,", "-1", "all", "²", "GPU-aaaa"):
+        with pytest.raises(ValueError, match="x: GPUs are named by their numbers"):
+            gpu_numbers(text, "x")
+    for text in ("0,0", "1,0,01"):
+        with pytest.raises(ValueError, match="x names a GPU twice"):
+            gpu_numbers(text, "x")

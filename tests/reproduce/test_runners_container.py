@@ -79,8 +79,9 @@ def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_request("fa", [], {"GPU": "1"}).gpus == ("1",)
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     assert read_request("fa", [], {}).gpus == ("0",) and not read_request("figure2", [], {}).gpus
-    with pytest.raises(RequestError, match="--gpu takes numbers"):
-        read_request("fa", ["--gpu", "0;rm"], {})
+    for wrong, message in (("0;rm", "named by their numbers"), ("0,0", "0,0 names a GPU twice")):
+        with pytest.raises(RequestError, match=message):
+            read_request("all", [], {"GPU": wrong})
 
 
 def test_profiling_only_when_told(monkeypatch: pytest.MonkeyPatch) -> None:

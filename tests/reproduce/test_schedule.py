@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduce.schedule import Ended, Job, Schedule, chosen_gpus
+from reproduce.schedule import Ended, Job, Schedule
 from tests.reproduce.test_process import _gone
 
 # A step that writes when it began and ended, and with which GPU, and prints a line.
@@ -98,15 +98,6 @@ def test_an_interrupt_ends_every_child(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         Schedule(jobs, ["0", "1"], lambda *_: None, ends.append).run()
     assert ends == [] and all(_gone(int(pid)) for pid in (tmp_path / "pids").read_text().split())
-
-
-def test_gpus_by_number() -> None:
-    assert chosen_gpus("1", ["0", "1"]) == ["1"] and chosen_gpus("1, 0", ["0", "1"]) == ["1", "0"]
-    with pytest.raises(ValueError, match="this machine has no GPU"):
-        chosen_gpus("0", [])
-    for text in ("", ",", "0,", "-1", "all", "²"):
-        with pytest.raises(ValueError, match="takes numbers of GPUs"):
-            chosen_gpus(text, ["0"])
 
 
 SMI = "{0}, NVIDIA H200, 580.159.04, 9.0, 1980, 345, 700.00, 30, GPU-{0}"
