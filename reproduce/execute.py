@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Protocol
 
 from reproduce import process, provenance, results, sampling
@@ -31,12 +32,15 @@ def execute(step: Step, context: Context, progress: Progress) -> Document:
     every child; what was measured until then is in the file.
     """
     with ExitStack() as stack:
-        stack.enter_context(lock(context.results / f".lock-{step.name}", f"results/{step.name}.json"))
+        place = context.results / f".lock-{step.name}"
+        elsewhere = "give this run its own folder with --results DIR"
+        stack.enter_context(lock(place, f"results/{step.name}.json", instead=elsewhere))
         if step.uses(Need.GPU) and context.machine.gpu:
             gpu = context.machine.gpu
             # By the GPU itself: in a container, it has another number. The folder is the same for every runner.
             place = context.build.parent / "locks" / f"gpu-{gpu.uuid_hash or gpu.index}.lock"
-            stack.enter_context(lock(place, f"GPU {gpu.index}"))
+            held = stack.enter_context(lock(place, f"GPU {gpu.index}", instead="choose another one with --gpu N"))
+            context = replace(context, gpu_lock=held)
         return _execute(step, context, progress)
 
 

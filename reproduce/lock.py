@@ -14,10 +14,12 @@ class LockedError(Exception):
 
 
 @contextmanager
-def lock(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
+def lock(path: Path, what: str, *, wait: bool = False, instead: str = "") -> Iterator[int]:
     """Holds ``path`` as a lock file; raises LockedError at once if another run has it, unless told to wait for it.
 
-    The kernel gives the lock back when its holder ends, however it ends, so a stale file never blocks a run.
+    The kernel gives the lock back when its holder ends, however it ends, so a stale file never blocks a run. Children
+    that inherit the file descriptor, which the block gets, hold it too if the holder is killed. ``instead``: what else
+    a person can do than wait.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:
@@ -25,18 +27,22 @@ def lock(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             file.seek(0)
-            holder = file.read().strip() or "unknown"
-            raise LockedError(
-                f"{what} is in use by another run (process {holder}). "
-                "Wait for it to end, or give this run its own folder with --results DIR."
-            ) from None
+            pid = file.read().strip()
+            holder = f"process {pid or 'unknown'}"
+            if pid and not Path("/proc", pid).exists():
+                holder = f"a program that {holder} started and left when it was killed; `fuser {path}` names it"
+            advice = "Wait for it to end" + (f", or {instead}." if instead else ".")
+            raise LockedError(f"{what} is in use by another run ({holder}). {advice}") from None
         try:
             file.truncate(0)
             file.write(f"{os.getpid()}\n")
             file.flush()
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(path)) from None
-        yield
+        try:
+            yield file.fileno()
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # for children that still have it, too
 
 
 def is_held(path: Path) -> bool:

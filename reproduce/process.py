@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,7 +95,9 @@ def allow() -> None:
     _stopping.clear()
 
 
-def _start(command: Sequence[str], cwd: Path | None, environment: Mapping[str, str]) -> subprocess.Popen[str] | OSError:
+def _start(
+    command: Sequence[str], cwd: Path | None, environment: Mapping[str, str], inherited: Collection[int]
+) -> subprocess.Popen[str] | OSError:
     """The child, known as running; or why there is none."""
     try:
         process = subprocess.Popen(
@@ -108,6 +110,7 @@ def _start(command: Sequence[str], cwd: Path | None, environment: Mapping[str, s
             encoding="utf-8",
             errors="replace",
             start_new_session=True,
+            pass_fds=inherited,
         )
     except OSError as error:
         return error
@@ -145,11 +148,12 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     log: Path | None = None,
+    inherited: Collection[int] = (),
 ) -> Finished:
     """Runs ``argv`` to its end or to the time limit; never raises for what the child does.
 
-    ``env`` adds to this process's environment. ``log`` gets the command, its output and how it ended. On Ctrl-C the
-    child's group is ended first, then KeyboardInterrupt goes on.
+    ``env`` adds to this process's environment. ``log`` gets the command, its output and how it ended. ``inherited``:
+    file descriptors that the child has, too. On Ctrl-C the child's group is ended first, and KeyboardInterrupt goes on.
     """
     command = tuple(str(word) for word in argv)
     if _stopping.is_set():
@@ -158,7 +162,7 @@ def run(
     timed_out, process = False, None
     try:
         with _uninterrupted():
-            process = _start(command, cwd, {**os.environ, **(env or {})})
+            process = _start(command, cwd, {**os.environ, **(env or {})}, inherited)
         if isinstance(process, OSError):
             finished = Finished(command, None, "", f"cannot start {command[0]}: {process.strerror}\n", 0.0)
             _write_log(log, finished, env)

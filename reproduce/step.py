@@ -41,7 +41,8 @@ class Options:
 class Context:
     """Where a measurement runs: the machine, the compiler, the claims, and folders for what it writes.
 
-    ``build`` keeps compiled programs between runs; ``log(name)`` is a file in results/logs/<step>.
+    ``build`` keeps compiled programs between runs; ``log(name)`` is a file in results/logs/<step>. ``gpu_lock`` is the
+    file descriptor of the lock on the GPU: programs inherit it, so that one that outlives a killed run keeps it locked.
     """
 
     step: str
@@ -51,6 +52,7 @@ class Context:
     choreo: Choreo
     claims: Mapping[str, Any]
     options: Options = field(default_factory=Options)
+    gpu_lock: int | None = None
 
     def log(self, name: str) -> Path:
         safe = "".join(char if char.isalnum() or char in "._-" else "_" for char in name)
@@ -59,7 +61,8 @@ class Context:
     def run(self, argv: list[str | Path], *, timeout_s: float, log: str, **env: str) -> process.Finished:
         """Runs a program of the step from the project's root, on the chosen GPU, with its log kept."""
         settings = {**self.machine.gpu_environment(), **env}
-        return process.run(argv, timeout_s=timeout_s, cwd=ROOT, env=settings, log=self.log(log))
+        inherited = () if self.gpu_lock is None else (self.gpu_lock,)
+        return process.run(argv, timeout_s=timeout_s, cwd=ROOT, env=settings, log=self.log(log), inherited=inherited)
 
 
 @dataclass(frozen=True)

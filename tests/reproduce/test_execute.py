@@ -15,7 +15,7 @@ import pytest
 from reproduce import provenance, results
 from reproduce.choreo import Choreo
 from reproduce.execute import execute
-from reproduce.lock import LockedError, lock
+from reproduce.lock import LockedError, is_held, lock
 from reproduce.machine import Need
 from reproduce.results import Record
 from reproduce.step import Context, FailedError, Measurement, NoRunError, NotMeasuredError, Options, Step
@@ -122,6 +122,43 @@ def test_a_damaged_results_file_is_measured_again(context: Context, quiet) -> No
 def test_two_runs_of_a_step_exclude_each_other(context: Context, quiet) -> None:  # type: ignore[no-untyped-def]
     with lock(context.results / ".lock-probe", "x"), pytest.raises(LockedError, match="another run"):
         execute(step_of(), context, quiet)
+
+
+def test_a_program_that_outlives_its_killed_run_keeps_the_gpu(tmp_path: Path) -> None:
+    """SIGKILL of the step while a program runs on the GPU: nothing may be timed beside it until that has ended."""
+    code = f"""
+from pathlib import Path
+from reproduce.choreo import Choreo
+from reproduce.execute import execute
+from reproduce.machine import Need
+from reproduce.step import Context, Measurement, Step
+from tests.reproduce.conftest import FakeMachine, Quiet
+
+def run(context):
+    context.run(["bash", "-c", "echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 60"],
+                timeout_s=60, log="run")
+
+step = Step("probe", "Probe", 1.0, (), lambda _: [Measurement("a", run)], lambda *_: (), frozenset({{Need.GPU}}))
+here = Path({str(tmp_path)!r})
+context = Context("probe", here / "results", here / "build" / "steps", FakeMachine("H200"), Choreo(("x",), False), {{}})
+execute(step, context, Quiet())
+"""
+    run = subprocess.Popen([sys.executable, "-c", code])
+    while not (tmp_path / "pid").exists() and run.poll() is None:
+        time.sleep(0.02)
+    run.kill()
+    run.wait()
+    program = int((tmp_path / "pid").read_text())
+    place = tmp_path / "build" / "locks" / "gpu-0.lock"
+    try:
+        with lock(tmp_path / "results" / ".lock-probe", "x"):  # the results are free: nobody writes them any more
+            pass
+        with pytest.raises(LockedError, match=f"that process {run.pid} started and left"), lock(place, "GPU 0"):
+            pass
+    finally:
+        os.kill(program, signal.SIGKILL)
+    while is_held(place):
+        time.sleep(0.02)
 
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, make_choreo: Callable[..., Choreo], calls) -> None:  # type: ignore[no-untyped-def]
