@@ -77,7 +77,7 @@ def _on_each_other(analysis: Analysis, pair: tuple[str, str]) -> Placement:
 def _proved_slots(analysis: Analysis) -> frozenset[str]:
     """Buffers without a race that nothing keeps the analysis from deciding on."""
     report = analysis.report
-    if report.deadlocks or report.overruns or report.arrivals or (report.notes and not report.verdicts):
+    if report.deadlocks or report.overruns or report.arrivals or report.undecided:
         return frozenset()
     doubtful = {defect.buffer for defect in report.races}
     doubtful |= {name for v in report.verdicts if v.kind == "unknown" for name in (v.a, v.b)}

@@ -61,6 +61,7 @@ class Decision:
     unawaited: dict[str, Defect] = field(default_factory=dict)  # by buffer
     silent: set[str] = field(default_factory=set)  # events that order nothing
     notes: list[str] = field(default_factory=list)
+    undecided: str = ""
     evidence: dict[Pair, tuple[Finding, Unrolling]] = field(default_factory=dict)
 
 
@@ -85,6 +86,7 @@ def analyse(program: Program) -> Report:
         unawaited=tuple(decision.unawaited.values()),
         assumptions=program.assumptions,
         notes=tuple(decision.notes),
+        undecided=decision.undecided,
     )
 
 
@@ -122,12 +124,14 @@ def decide(program: Program) -> Decision:
             decision.notes.append(f"whether somebody waits for every copy bound to {event} is not checked")
         _decide_open(decision, domain_of(program), pairs)
     except UnboundedError as error:
-        _refuse_rest(decision, pairs, str(error))
+        decision.undecided = str(error)
     except ModelError as error:
-        _refuse_rest(decision, pairs, f"the model does not allow this program: {error}")
+        decision.undecided = f"the model does not allow this program: {error}"
     except TooLargeError:
-        _refuse_rest(decision, pairs, "unrolling all trip counts that must be tried is too large")
-    if decision.deadlocks:
+        decision.undecided = "unrolling all trip counts that must be tried is too large"
+    if decision.undecided:
+        _refuse_rest(decision, pairs, decision.undecided)
+    elif decision.deadlocks:
         deadlock = decision.deadlocks[0]
         _refuse_rest(decision, pairs, f"the program deadlocks: {deadlock.why}", deadlock.parameters)
     return decision

@@ -95,6 +95,7 @@ class Report:
     unawaited: tuple[Defect, ...] = ()
     assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    undecided: str = ""  # why the program is refused as a whole, without a look at its defects
 
     def verdict(self, a: str, b: str) -> Verdict:
         """The verdict for an unordered pair. Raises KeyError if a name is unknown or a == b."""

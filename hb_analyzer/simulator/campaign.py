@@ -24,7 +24,7 @@ from hb_analyzer import analyse
 from hb_analyzer.simulator.command import positive
 from hb_analyzer.simulator.generate import FAMILIES, program
 from hb_analyzer.simulator.layout import everything, placed
-from hb_analyzer.simulator.trial import Trial, decided, trial
+from hb_analyzer.simulator.trial import Trial, trial
 from hb_analyzer.simulator.witness import Sampler, execution_text, minimise, search
 from hb_analyzer.table import table
 
@@ -53,7 +53,7 @@ class Tally:
         self.counts[family, "races"] += bool(report.races)
         self.counts[family, "arrivals"] += bool(report.arrivals)
         self.counts[family, "unawaited"] += bool(report.unawaited)
-        self.counts[family, "undecided"] += not decided(report)
+        self.counts[family, "undecided"] += bool(report.undecided)
         for _, why in result.unwitnessed:
             self.unwitnessed[why] += 1
         self.broken += [(seed, claim, what) for claim, what in dict.fromkeys(result.broken)]

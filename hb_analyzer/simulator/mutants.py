@@ -40,7 +40,6 @@ from hb_analyzer.report import Report
 from hb_analyzer.simulator.code import IllFormedError, TooLongError, compile_program
 from hb_analyzer.simulator.explore import explore
 from hb_analyzer.simulator.layout import Layout, placed
-from hb_analyzer.simulator.trial import decided
 from hb_analyzer.simulator.witness import Sampler, describe
 
 Path = tuple[int, ...]  # role, then positions; in an If, 0 or 1 chooses the branch
@@ -181,7 +180,7 @@ def fate(original: Report, mutant: Program, analyse: Callable[[Program], Report]
         if mine - theirs:
             return Fate(kind, ", ".join(sorted(mine - theirs)))
     lost = [f"{v.a} over {v.b}" for v in original.verdicts if v.overlap and not report.verdict(v.a, v.b).overlap]
-    if lost or (decided(original) and not decided(report)):
+    if lost or (report.undecided and not original.undecided):
         return Fate("refused", ", ".join(lost))
     return _simulated(mutant, report, {(kind, (s,)) for kind in REPORTED for s in _subjects(original, kind)})
 

@@ -41,12 +41,6 @@ class Trial:
     transitions: int = 0
 
 
-def decided(report: Report) -> bool:
-    """Did the engine decide the program, rather than refuse it as a whole?"""
-    whole = [not v.overlap and v.kind == "unknown" for v in report.verdicts]
-    return not whole or not all(whole) or bool(report.deadlocks)
-
-
 def trial(program: Program, analyse: Analyse, seed: int, schedules: int = 12, effort: int = 60) -> Trial:
     """``schedules``: executions that test the claims; ``effort``: more of them in search of witnesses."""
     result = Trial(analyse(program))
@@ -68,13 +62,12 @@ def _claims(program: Program, sampler: Sampler, result: Trial, seed: int, schedu
 def broken_claims(report: Report, findings: Iterable[Finding]) -> list[tuple[str, str]]:
     """The claims of a report that findings of one execution contradict, with the finding."""
     unclear = bool(report.arrivals or report.overruns)
-    undecided = not decided(report)
     broken = []
     for finding in findings:
         if finding.kind in ("conflict", "clobber"):
             if report.verdict(*finding.subject).overlap:
                 broken.append(("overlap", f"{finding.kind} {', '.join(finding.subject)}"))
-        elif undecided or report.deadlocks:
+        elif report.undecided or report.deadlocks:
             continue
         elif finding.kind == "race":
             if finding.subject[0] not in {race.buffer for race in report.races}:

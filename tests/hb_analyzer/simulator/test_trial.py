@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from hb_analyzer import analyse
-from hb_analyzer.model import Barrier, Event, Loop, Name, Parameter, Program, Role, Trigger, Wait
+from hb_analyzer.model import Access, Barrier, BinOp, Buffer, Event, Loop, Name, Parameter, Program, Role, Trigger, Wait
 from hb_analyzer.placement import place
 from hb_analyzer.report import Report, Verdict
-from hb_analyzer.simulator.trial import decided, trial
+from hb_analyzer.simulator.campaign import Tally
+from hb_analyzer.simulator.trial import trial
 from tests.hb_analyzer.programs import attention, gemm, persistent_gemm
 
 Lie = Callable[[Program], Report]
@@ -78,8 +79,18 @@ def test_refusals_without_witness_are_explained() -> None:
     assert {why for _, why in result.unwitnessed} == {"the program deadlocks: all pairs are refused"}
 
 
-def test_undecided_programs_are_told_apart() -> None:
-    assert decided(analyse(gemm()))
-    report = analyse(gemm())
-    unknown = tuple(Verdict(v.a, v.b, False, "unknown") for v in report.verdicts)
-    assert not decided(replace(report, verdicts=unknown))
+@pytest.mark.parametrize("count", [1, 2])
+def test_undecided_programs_have_no_claims_about_defects(count: int) -> None:
+    """Also those without any pair that could be refused."""
+    write = Access("b0", "w")
+    roles = (
+        Role("r", (write, Loop("i", BinOp("*", Name("N"), Name("M")), ()))),
+        Role("s", (write, Loop("i", Name("N"), ()))),
+    )
+    buffers = tuple(Buffer(f"b{i}", 16) for i in range(count))
+    result = trial(Program("p", buffers, (), roles, (Parameter("N"), Parameter("M"))), analyse, seed=0)
+    assert "not provably equal or unrelated" in result.report.undecided
+    assert ("race", ("b0",)) in result.seen and not result.broken
+    tally = Tally()
+    tally.add(0, "straight", result)
+    assert tally.total("undecided") == 1
