@@ -72,6 +72,7 @@ def _run(options: Options) -> int:
         if not analysis.errors:
             _note(f"cudaFuncAttributeMaxDynamicSharedMemorySize is set to `{analysis.bytes}`")
     if options.informs:
+        _warn_of_wrong_build(options, compilation)
         _inform(options, compilation)
     if any(diagnostic.severity == "error" for diagnostic in found):
         return REFUSED
@@ -84,6 +85,21 @@ def _run(options: Options) -> int:
     except CompileError as error:
         _report(error.diagnostics)
         return REFUSED
+
+
+def _warn_of_wrong_build(options: Options, compilation: Compilation) -> None:
+    """What is printed beside a build that is wrong on purpose is the analysis, which that build does not keep to."""
+    if options.unsound_overlap is None and options.unsound_no_wait is None:
+        return
+    from croqtile.stress import CannotBeWrongError, Wrong, stress_of
+
+    try:
+        for analysis in compilation.analyses:
+            stress, _ = stress_of(analysis, Wrong(options.unsound_overlap, options.unsound_no_wait))
+            _note(f"choreo: warning: {analysis.kernel.name} is wrong on purpose, for tests only: {stress.warning}")
+    except CannotBeWrongError as error:
+        raise UsageError(str(error)) from error
+    _note("choreo: warning: what follows is the analysis, with its placement, and not that of the wrong build")
 
 
 def _inform(options: Options, compilation: Compilation) -> None:

@@ -22,11 +22,6 @@ class Wrong:
     overlap: tuple[str, str] | None = None
     unwaited: str | None = None
 
-    def __str__(self) -> str:
-        what = [f"{' and '.join(self.overlap)} lie on each other"] if self.overlap else []
-        what += [f"nobody waits for {self.unwaited}"] if self.unwaited else []
-        return ", ".join(what)
-
 
 @dataclass(frozen=True)
 class Stress:

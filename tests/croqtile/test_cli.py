@@ -152,6 +152,18 @@ def test_explain_and_its_json(small, capsys):
     assert json.loads(text)["smem_optimized"] == 81920
 
 
+def test_what_is_explained_beside_a_wrong_build_is_not_that_build(capsys, monkeypatch):
+    monkeypatch.setenv("CHOREO_TESTING", "1")
+    right = choreo(capsys, "--explain", GEMM)[1]
+    wrong = ("--stress", "--unsound-overlap=lhs_s,rhs_s", "--unsound-no-wait=full")
+    code, text, stderr = choreo(capsys, "--explain", *wrong, GEMM)
+    assert (code, text) == (0, right)
+    assert "matmul is wrong on purpose, for tests only: lhs_s and rhs_s lie on each other" in stderr
+    assert "the waits for full are left out" in stderr and "not that of the wrong build" in stderr
+    code, text, stderr = choreo(capsys, "--explain", "--stress", "--unsound-overlap=lhs_s,none", GEMM)
+    assert (code, text) == (2, "") and "has no buffer `none`" in stderr
+
+
 def test_emit_pattern_is_read_by_the_analyzer(tmp_path, capsys):
     from hb_analyzer import analyse
     from hb_analyzer.pattern_load import parse_pattern
