@@ -15,7 +15,7 @@ from croqtile.validation import values
 from croqtile.validation.decode import event_of
 from croqtile.validation.events import Event, Refusal
 from croqtile.validation.operands import WARP, Operands
-from croqtile.validation.program import PURE, Program, targets
+from croqtile.validation.program import Program
 from croqtile.validation.ptx import Instruction
 from croqtile.validation.values import (
     UNKNOWN,
@@ -278,14 +278,13 @@ class Walk(Generic[State_]):
             run = frozenset(t for t in self.threads if bool(value.values[t]) == instruction.guard[1])
             raise Divided(run, self.threads - run)
         if not isinstance(value, int):
-            if not self._matters(instruction):
+            if not self._matters(state.position):
                 return False
             raise Refusal(f"`{instruction}` runs under an unknown condition", instruction.line)
         return bool(value) == instruction.guard[1]
 
-    def _matters(self, instruction: Instruction) -> bool:
-        word = instruction.opcode.split(".")[0]
-        return word not in PURE or bool(self.program.relevant.intersection(targets(instruction)))
+    def _matters(self, position: int) -> bool:
+        return not self.program.effects[position].pure or bool(self.program.written[position])
 
     def _of_class(self, state: _State[State_], value: Value) -> Value:
         """``value`` as these threads see it: one value if it is the same for all of them."""
@@ -303,10 +302,8 @@ class Walk(Generic[State_]):
 
     def _execute(self, state: _State[State_], instruction: Instruction) -> None:
         opcode, operands = instruction.opcode, instruction.operands
-        at = self._at(state)
-        word = opcode.split(".")[0]
-        written = [name for name in targets(instruction) if name in self.program.relevant]
-        if word in PURE:
+        written = self.program.written[state.position]
+        if self.program.effects[state.position].pure:
             if written:
                 self._compute(state, instruction, written)
             return
@@ -316,6 +313,7 @@ class Walk(Generic[State_]):
             if opcode.startswith("shfl.sync.idx") and written:
                 self._broadcast(state, instruction)
             return
+        at = self._at(state)
         if opcode.startswith(("mbarrier.try_wait.parity", "mbarrier.test_wait.parity")) and ".relaxed" not in opcode:
             barrier = at.place(operands[1], instruction.line)
             parity = at.number(operands[2], instruction.line)
@@ -331,7 +329,7 @@ class Walk(Generic[State_]):
             return
         self._tell(state, event_of(at, instruction))
 
-    def _compute(self, state: _State[State_], instruction: Instruction, written: list[str]) -> None:
+    def _compute(self, state: _State[State_], instruction: Instruction, written: tuple[str, ...]) -> None:
         if len(written) != 1 or instruction.operands[0] != written[0]:
             for name in written:
                 state.registers[name] = UNKNOWN

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 class PtxError(Exception):
@@ -49,39 +50,45 @@ class Entry:
     shared: Mapping[str, SharedVariable]
 
 
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(")
 _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.\w+\s+([\w$]+)")
-_SHARED = re.compile(r"(\.extern\s+)?\.shared\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)\s*((?:\[\d*\])*)\s*;")
-_LABEL = re.compile(r"\s*([\w$]+)\s*:(?!:)")
+_SHARED = re.compile(r"\.(extern\s+\.)?shared\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)\s*((?:\[\d*\])*)\s*;")
+_TOKEN = re.compile(r"\s*(?:(?P<mark>[{};])|(?P<label>[\w$]+)\s*:(?!:)|(?P<statement>[^\s;][^;]*);)")
 _GUARD = re.compile(r"\s*@(!?)([%\w$]+)\s+")
+_BRACE = re.compile(r"[{}]")
+_BRACKET_OR_COMMA = re.compile(r"[][{},]")
 _LOCAL = re.compile(r"(?<![\w.%$:])[A-Za-z_]\w*")
 _SIZES = {"b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "b32": 4, "u32": 4, "f32": 4, "b64": 8, "u64": 8, "f64": 8}
 
 
 def without_comments(text: str) -> str:
     """Comments become spaces, so that positions and lines stay."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.DOTALL)
+    return _COMMENT.sub(lambda found: "\n".join(" " * len(line) for line in found[0].split("\n")), text)
 
 
 def find_entry(text: str, function: str) -> tuple[str, int, int]:
     """The mangled name of the kernel whose C++ name is ``function``, and where its body starts and ends in ``text``."""
-    plain = without_comments(text)
+    return _find_entry(without_comments(text), function)
+
+
+def _find_entry(plain: str, function: str) -> tuple[str, int, int]:
     wanted = [m for m in _ENTRY.finditer(plain) if m[1] == function or f"{len(function)}{function}" in m[1]]
     if len(wanted) != 1:
         raise PtxError(f"{len(wanted)} kernels are called {function}, not one")
     start = plain.index("{", wanted[0].end())
     depth = 0
-    for position in range(start, len(plain)):
-        depth += {"{": 1, "}": -1}.get(plain[position], 0)
+    for brace in _BRACE.finditer(plain, start):
+        depth += 1 if brace[0] == "{" else -1
         if depth == 0:
-            return wanted[0][1], start + 1, position
+            return wanted[0][1], start + 1, brace.start()
     raise PtxError(f"the body of {function} does not end")
 
 
 def parse(text: str, function: str) -> Entry:
     """The kernel ``function`` of the module ``text``."""
     plain = without_comments(text)
-    name, start, end = find_entry(text, function)
+    name, start, end = _find_entry(plain, function)
     head = plain[plain.rindex(".entry", 0, start) : start]
     shared = {}
     for found in (*_SHARED.finditer(plain[: plain.index(".entry")]), *_SHARED.finditer(plain[start:end])):
@@ -93,8 +100,8 @@ def parse(text: str, function: str) -> Entry:
     threads = re.search(r"\.(?:max|req)ntid\s+(\d+)(?:\s*,\s*(\d+)\s*,\s*(\d+))?", head)
     if threads is None or any(n not in (None, "1") for n in threads.groups()[1:]):
         raise PtxError(f"{name} does not say how many threads a CTA has, along one dimension")
-    body = _Body(plain, start, end)
-    body.read()
+    body = _Body()
+    body.read(plain, start, end)
     parameters = tuple(_PARAMETER.findall(head))
     return Entry(name, parameters, int(threads[1]), tuple(body.instructions), body.labels, shared)
 
@@ -102,82 +109,67 @@ def parse(text: str, function: str) -> Entry:
 class _Body:
     """Reads statements. Names declared inside ``{…}`` (inline assembly) are local: they get the scope's number."""
 
-    def __init__(self, text: str, start: int, end: int) -> None:
-        self.text, self.position, self.end = text, start, end
+    def __init__(self) -> None:
         self.instructions: list[Instruction] = []
         self.labels: dict[str, int] = {}
-        self.scopes: list[int] = []
-        self.number = 0
 
-    def read(self) -> None:
-        while True:
-            self._skip_space()
-            if self.position >= self.end:
-                return
-            character = self.text[self.position]
-            label = _LABEL.match(self.text, self.position, self.end)
-            if character == "{":
-                self.number += 1
-                self.scopes.append(self.number)
-                self.position += 1
-            elif character == "}":
-                self.scopes.pop()
-                self.position += 1
-            elif character == ";":
-                self.position += 1
-            elif label:
-                name = self._local(label[1])
+    def read(self, text: str, start: int, end: int) -> None:
+        scopes, number = [0], 0  # 0: none
+        line, counted = 1, 0
+        while found := _TOKEN.match(text, start, end):
+            first = found.start(found.lastgroup or 0)
+            line, counted = line + text.count("\n", counted, first), first
+            if found["label"]:
+                name = _local(found["label"], scopes[-1])
                 if name in self.labels:
-                    raise PtxError(f"line {self._line()}: the label {name} stands twice")
+                    raise PtxError(f"line {line}: the label {name} stands twice")
                 self.labels[name] = len(self.instructions)
-                self.position = label.end()
-            else:
-                self._statement()
-
-    def _skip_space(self) -> None:
-        while self.position < self.end and self.text[self.position].isspace():
-            self.position += 1
-
-    def _line(self) -> int:
-        return self.text.count("\n", 0, self.position) + 1
-
-    def _local(self, name: str) -> str:
-        return f"{name}@{self.scopes[-1]}" if self.scopes and not name.startswith(("%", "$")) else name
-
-    def _statement(self) -> None:
-        line = self._line()
-        end = self.text.find(";", self.position, self.end)
-        if end < 0:
+            elif found["statement"]:
+                if not found["statement"].startswith("."):  # a declaration or directive
+                    self.instructions.append(Instruction(*_instruction(found["statement"], scopes[-1]), line))
+            elif found["mark"] == "{":
+                number += 1
+                scopes.append(number)
+            elif found["mark"] == "}":
+                scopes.pop()
+            start = found.end()
+        rest = text[start:end].lstrip()
+        if rest:
+            line += text.count("\n", counted, end - len(rest))
             raise PtxError(f"line {line}: a statement without an end")
-        text = self.text[self.position : end]
-        self.position = end + 1
-        if text.startswith("."):  # a declaration or directive
-            return
-        guard = None
-        guarded = _GUARD.match(text)
-        if guarded:
-            guard = (self._local(guarded[2]), not guarded[1])
-            text = text[guarded.end() :]
-        opcode, rest = (*text.split(None, 1), "")[:2]
-        operands = tuple(self._localised(part) for part in split_operands(rest))
-        self.instructions.append(Instruction(opcode, operands, guard, line))
 
-    def _localised(self, operand: str) -> str:
-        if not self.scopes or not _LOCAL.fullmatch(operand.strip("[]")) or operand == "_":
-            return operand
-        return _LOCAL.sub(lambda found: self._local(found[0]), operand)
+
+def _local(name: str, scope: int) -> str:
+    return f"{name}@{scope}" if scope and not name.startswith(("%", "$")) else name
+
+
+@lru_cache(maxsize=1 << 16)  # of a module read before, little has changed
+def _instruction(text: str, scope: int) -> tuple[str, tuple[str, ...], tuple[str, bool] | None]:
+    """Opcode, operands and guard."""
+    guard = None
+    guarded = _GUARD.match(text)
+    if guarded:
+        guard = (_local(guarded[2], scope), not guarded[1])
+        text = text[guarded.end() :]
+    opcode, rest = (*text.split(None, 1), "")[:2]
+    return opcode, tuple(_localised(part, scope) for part in split_operands(rest)), guard
+
+
+def _localised(operand: str, scope: int) -> str:
+    if not scope or not _LOCAL.fullmatch(operand.strip("[]")) or operand == "_":
+        return operand
+    return _LOCAL.sub(lambda found: _local(found[0], scope), operand)
 
 
 def split_operands(text: str) -> list[str]:
     """At commas outside of ``{}`` and ``[]``."""
-    parts, depth, current = [], 0, ""
-    for character in text:
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(character, 0)
-        if character == "," and depth == 0:
-            parts.append(current.strip())
-            current = ""
-        else:
-            current += character
-    if current.strip():
-        parts.append(current.strip())
+    parts, depth, start = [], 0, 0
+    for found in _BRACKET_OR_COMMA.finditer(text):
+        if found[0] != ",":
+            depth += 1 if found[0] in "{[" else -1
+        elif depth == 0:
+            parts.append(text[start : found.start()].strip())
+            start = found.end()
+    if text[start:].strip():
+        parts.append(text[start:].strip())
     return parts
