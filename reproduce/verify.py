@@ -24,11 +24,12 @@ from typing import Any
 from reproduce import ROOT
 from reproduce.machine import profile_of
 from reproduce.results import Document
-from reproduce.tables import DIFFERS, MEASURED, Cell, Scalar
+from reproduce.tables import DIFFERS, MEASURED, NOT_MEASURED, Cell, Scalar
 
 EXPECTED = ROOT / "expected"
 
 OK, MISMATCH, OTHER_TOOLCHAIN, NOT_COMPARED = "ok", "MISMATCH", "other toolchain", "not compared"
+NOT_HERE = "not measured here"  # neither equal nor different: the machine lacks what it takes
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,12 @@ def load_reference(path: Path) -> dict[str, Any]:
 
 
 def exact(document: Document, expected: Path = EXPECTED) -> list[Finding]:
-    """Compares by equality. Values that depend on nvcc are compared for the reference's nvcc only."""
+    """Compares by equality. Values that depend on nvcc are compared for the reference's nvcc only, and none of a
+    measurement that this machine could not make; a value that is missing in one that it made is a mismatch."""
     reference = load_reference(expected / "exact" / f"{document.step}.json")
     values: dict[str, Scalar] = reference["values"]
     nvcc, wanted = document.provenance.get("nvcc"), reference["measured"].get("nvcc")
+    lacking = {record.reason for record in document.records.values() if record.status == NOT_MEASURED}
     findings, seen = [], set()
     for claim, kind, cell in cells(document, ("exact", "toolchain")):
         seen.add(claim)
@@ -78,6 +81,8 @@ def exact(document: Document, expected: Path = EXPECTED) -> list[Finding]:
             findings.append(
                 Finding(claim, MISMATCH, "no reference (./ae golden shows it)", _text(cell.value), cell.log)
             )
+        elif claim in values and cell.status == NOT_MEASURED and cell.reason in lacking:
+            findings.append(Finding(claim, NOT_HERE, _text(values[claim]), cell.reason, cell.log))
         elif claim in values:
             findings.append(_exact_cell(claim, kind, cell, values[claim], nvcc, wanted))
     findings += [

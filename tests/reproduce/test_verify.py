@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reproduce import claims, verify
-from reproduce.results import Document
+from reproduce import claims, results, verify
+from reproduce.results import Document, Record
 from reproduce.steps import STEPS
 from reproduce.tables import Cell, Column, Row, Table
 from tests.reproduce.test_results import PROVENANCE
@@ -15,10 +15,12 @@ from tests.reproduce.test_results import PROVENANCE
 COLUMNS = (Column("bytes", "bytes", "B"), Column("regs", "regs", kind="toolchain"), Column("ratio", "r", "x", "timing"))
 
 
-def document(gpu: str | None = None, nvcc: str | None = "13.0.88", **cells: Cell) -> Document:
+def document(
+    gpu: str | None = None, nvcc: str | None = "13.0.88", records: dict[str, Record] | None = None, **cells: Cell
+) -> Document:
     made = {"bytes": Cell(5), "regs": Cell(72), "ratio": Cell(1.34), **cells}
     origin: dict[str, Any] = {**PROVENANCE, "nvcc": nvcc, "gpu": {"name": gpu} if gpu else None}
-    return Document("s", "S", "f", origin, {}, (Table("t", "T", COLUMNS, (Row("r", "r", made),)),), True)
+    return Document("s", "S", "f", origin, records or {}, (Table("t", "T", COLUMNS, (Row("r", "r", made),)),), True)
 
 
 @pytest.fixture
@@ -48,9 +50,17 @@ def test_any_other_value_is_a_mismatch_of_one_line(expected: Path) -> None:
     assert statuses(verify.exact(document(bytes=Cell(5.0)), expected))["bytes"] == "MISMATCH"
 
 
-def test_what_was_not_measured_does_not_pass(expected: Path) -> None:
-    findings = verify.exact(document(bytes=Cell(None, "not measured", "no nvcc")), expected)
-    assert str(findings[0]) == "MISMATCH: s/t/r/bytes: expected 5, got not measured: no nvcc"
+def test_what_this_machine_cannot_measure_neither_passes_nor_fails(expected: Path) -> None:
+    without = {"bytes": results.not_measured("no nvcc"), "regs": Record("measured")}
+    findings = verify.exact(document(records=without, bytes=Cell(None, "not measured", "no nvcc")), expected)
+    assert str(findings[0]) == "not measured here: s/t/r/bytes: expected 5, got no nvcc"
+    assert statuses(findings)["regs"] == "ok"
+
+
+@pytest.mark.parametrize("cell", [Cell(None, "not measured", "not reported"), Cell(None, "no run", "no nvcc")])
+def test_a_value_that_is_missing_though_it_was_measured_does_not_pass(expected: Path, cell: Cell) -> None:
+    findings = verify.exact(document(records={"a": results.not_measured("no nvcc")}, bytes=cell), expected)
+    assert str(findings[0]) == f"MISMATCH: s/t/r/bytes: expected 5, got {cell.status}: {cell.reason}"
 
 
 def test_a_missing_cell_and_a_cell_without_reference_are_mismatches(expected: Path) -> None:
