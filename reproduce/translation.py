@@ -13,6 +13,7 @@ from typing import Any
 from croqtile.driver import compile_file, generate
 from croqtile.toolchain import Toolchain, compile_ptx
 from croqtile.validation.mutants import mutants
+from croqtile.validation.result import Validation
 from croqtile.validation.validate import Validator
 from hb_analyzer.table import table
 
@@ -48,11 +49,18 @@ def translation(path: Path, tools: Toolchain, with_mutants: bool = True) -> dict
             problems += [f"{path.stem}{mode}: {problem}" for problem in result.problems]
             for mutant in mutants(text, validator.function) if sala and with_mutants else ():
                 kinds[mutant.kind] += 1
-                refused = bool(validator.validate(mutant.text, first_only=True).problems)
+                order = nearest(result, mutant.line)
+                refused = bool(validator.validate(mutant.text, first_only=True, order=order).problems)
                 found["mutants"] += 1
                 found["refused"] += refused
                 unnoticed += [] if refused else [f"{path.stem}: {mutant.kind}: {mutant.what}"]
     return {**found, "kinds": dict(kinds), "problems": problems, "unnoticed": unnoticed}
+
+
+def nearest(result: Validation, line: int) -> list[int]:
+    """The warpgroups of a validated kernel, first those that act next to ``line`` of its PTX."""
+    rows = sorted(result.roles, key=lambda row: min((abs(line - own) for own in row.lines), default=line))
+    return [row.warpgroup for row in rows]
 
 
 def text_of(data: dict[str, dict[str, Any]]) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from croqtile.analyse import Analysis
 from croqtile.layout import Layout
 from croqtile.validation import footprint, reference
+from croqtile.validation.cursor import Cursor
 from croqtile.validation.evaluate import Evaluator
 from croqtile.validation.events import Refusal
 from croqtile.validation.findings import Findings
 from croqtile.validation.host import HostSide
 from croqtile.validation.launches import Launches
-from croqtile.validation.machine import Divided, Walk
 from croqtile.validation.matcher import Matcher
 from croqtile.validation.program import Program
 from croqtile.validation.progress import Match
@@ -21,6 +21,7 @@ from croqtile.validation.ptx import Entry
 from croqtile.validation.reference import Reference
 from croqtile.validation.result import Problem, RoleRow
 from croqtile.validation.values import WARPGROUP, Bounds
+from croqtile.validation.walk import Divided, Walk
 from croqtile.walk import RoleKey
 from hb_analyzer import model
 
@@ -30,19 +31,20 @@ class _Class:
     """Threads of a warpgroup that walk together."""
 
     threads: frozenset[int]
-    matcher: Matcher
+    cursor: Cursor
     lines: Mapping[int, str]
 
 
 @dataclass
 class Checker:
-    """One comparison. ``first_only``: stop at the first problem."""
+    """One comparison. ``first_only``: stop at the first problem. ``order``: warpgroups to begin with."""
 
     analysis: Analysis
     host: HostSide
     launches: Launches
     evaluator: Evaluator
     first_only: bool = False
+    order: Sequence[int] = ()
     problems: list[Problem] = field(default_factory=list)
     rows: list[RoleRow] = field(default_factory=list)
     walked: int = 0
@@ -65,7 +67,7 @@ class Checker:
         roles = {role.name: role for role in program.roles}
         keys = {name: key for name, key in layout.roles.items() if key is not None}
         self.members = {name: key.warpgroup for name, key in keys.items()}
-        for warpgroup in range(kernel.warpgroups):
+        for warpgroup in dict.fromkeys((*self.order, *range(kernel.warpgroups))):
             own = [name for name, key in keys.items() if key.warpgroup == warpgroup]
             if len(own) > 1:
                 raise Refusal(f"warpgroup {warpgroup} runs {len(own)} roles, which is not followed")
@@ -94,25 +96,26 @@ class Checker:
                 done.append(self._class(warpgroup, threads, code, idle, role, key))
             except Divided as division:
                 waiting += [part for part in division.parts if part]
-        leaders = [found for found in done if found.matcher.leader]
+        leaders = [found for found in done if found.cursor.leader]
         if role is not None and len(leaders) != 1:
             raise Refusal(f"{len(leaders)} single threads could act for the warpgroup, not one")
         if sum(len(found.threads) for found in done) != WARPGROUP:
             raise Refusal("not every thread of the warpgroup has been followed")
-        active = [found for found in done if found.matcher.reference is code]
+        active = [found for found in done if found.cursor.reference is code]
         for found in active:
-            meetings = found.matcher.meetings
-            if meetings != active[0].matcher.meetings or any(len(numbers) > 1 for numbers in meetings.values()):
+            meetings = found.cursor.meetings
+            if meetings != active[0].cursor.meetings or any(len(numbers) > 1 for numbers in meetings.values()):
                 raise Refusal("the warps do not meet equally often on all paths")
         self._stores(code, active)
         for found in active:
-            for (label, where), lines in found.matcher.lines.items():
+            for (label, where), lines in found.cursor.lines.items():
                 self.lines.setdefault((code.name, label, where), set()).update(lines)
+        reached = {line: kind for found in done for line, kind in found.lines.items()}
         kinds: dict[str, int] = {}
-        for line, kind in {line: kind for found in done for line, kind in found.lines.items()}.items():
+        for line, kind in reached.items():
             kinds[kind] = kinds.get(kind, 0) + (line > 0)
         operations = len(list(reference.operations(code.code)))
-        self.rows.append(RoleRow(role.name if role else "idle", warpgroup, operations, kinds))
+        self.rows.append(RoleRow(role.name if role else "idle", warpgroup, operations, kinds, tuple(sorted(reached))))
 
     def _class(
         self,
@@ -136,8 +139,8 @@ class Checker:
             choices = [(idle, False, False)] if lone else [(code, False, True)]
         failure: Refusal | None = None
         for chosen, leader, together in choices:
-            matcher = Matcher(chosen, self.findings, self.host, warpgroup, threads, self.members, leader, together)
-            walk: Walk[Match] = Walk(self.program, warpgroup, threads, self.bounds, matcher)
+            cursor = Cursor(chosen, self.findings, self.host, warpgroup, threads, self.members, leader, together)
+            walk: Walk[Match] = Walk(self.program, warpgroup, threads, self.bounds, Matcher(cursor))
             try:
                 walk.run()
             except Refusal as error:
@@ -145,16 +148,16 @@ class Checker:
                 continue
             finally:
                 self.walked += walk.steps
-            return _Class(threads, matcher, walk.events)
+            return _Class(threads, cursor, walk.events)
         assert failure is not None
         raise failure
 
     def _stores(self, code: Reference, classes: list[_Class]) -> None:
         """All threads together write what the program says they write, and no two warps the same byte."""
-        for key in {key for found in classes for key in found.matcher.stored}:
+        for key in {key for found in classes for key in found.cursor.stored}:
             warps = [0, 0, 0, 0]
             for found in classes:
-                visits = found.matcher.stored.get(key, [(0, 0, 0, 0)])
+                visits = found.cursor.stored.get(key, [(0, 0, 0, 0)])
                 if any(visit != visits[0] for visit in visits):
                     raise Refusal(f"{code.describe(*key)}: not the same bytes on all paths")
                 for warp, mask in enumerate(visits[0]):

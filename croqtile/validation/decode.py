@@ -118,7 +118,7 @@ def _store(at: Operands, i: Instruction) -> Event:
         base, masks = at.footprint(i.operands[0], 16, lanes, i.line)
     else:
         base, masks = at.footprint(i.operands[0], _bytes(i.opcode), WARP, i.line)
-    return Event("store", i.line, base=base, masks=tuple(masks))
+    return Event("store", i.line, base=base, masks=masks)
 
 
 def _load(at: Operands, i: Instruction) -> Event:
@@ -127,7 +127,7 @@ def _load(at: Operands, i: Instruction) -> Event:
         base, masks = at.footprint(i.operands[1], 16, lanes, i.line)
     else:
         base, masks = at.footprint(i.operands[1], _bytes(i.opcode), WARP, i.line)
-    return Event("load", i.line, base=base, masks=tuple(masks))
+    return Event("load", i.line, base=base, masks=masks)
 
 
 _DECODERS: tuple[tuple[str, _Decoder], ...] = (

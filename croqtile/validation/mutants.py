@@ -15,11 +15,12 @@ from croqtile.validation.ptx import find_entry
 
 @dataclass(frozen=True)
 class Mutant:
-    """``kind``: what sort of change; ``what``: which one, with its line in the original."""
+    """``kind``: what sort of change; ``what``: which one, with its ``line`` in the original."""
 
     kind: str
     what: str
     text: str
+    line: int
 
 
 @dataclass(frozen=True)
@@ -88,28 +89,35 @@ def mutants(text: str, function: str) -> Iterator[Mutant]:
     for position, unit in enumerate(all_units):
         before, after = all_units[:position], all_units[position + 1 :]
         if not _redundant(unit, before, after):
-            yield Mutant(f"{unit.kind} dropped", _what(unit), _replaced(text, unit, ""))
+            yield Mutant(f"{unit.kind} dropped", _what(unit), _replaced(text, unit, ""), unit.line)
             yield from _by_one_thread(text, unit, before)
         yield from _changed(text, unit)
         if after and _neighbours(text, unit, after[0]) and not _commute(unit, after[0], before, after[1:]):
             yield Mutant(
-                "two operations swapped", f"{_what(unit)} and {_what(after[0])}", _swapped(text, unit, after[0])
+                "two operations swapped",
+                f"{_what(unit)} and {_what(after[0])}",
+                _swapped(text, unit, after[0]),
+                unit.line,
             )
         if unit.kind in ("wait", "sync", "mma commit"):
             for name, code in (("store", "st.shared.u32 [{}], %r1;"), ("load", "ld.shared.u32 %r1, [{}];")):
                 place = code.format(_dynamic(text))
-                yield Mutant(f"foreign {name}", f"after {_what(unit)}", _replaced(text, unit, f"{unit.text}\n{place}"))
+                yield Mutant(
+                    f"foreign {name}", f"after {_what(unit)}", _replaced(text, unit, f"{unit.text}\n{place}"), unit.line
+                )
     for match in re.finditer(r"or\.b64\s+%rd\d+, %rd\d+, (\d{15,});", text):
         line = text.count("\n", 0, match.start()) + 1
         for what, bits in (("moved", 8), ("with a reserved bit", 1 << 52)):
             changed = f"{text[: match.start(1)]}{int(match[1]) + bits}{text[match.end(1) :]}"
-            yield Mutant(f"matrix descriptor {what}", f"line {line}", changed)
+            yield Mutant(f"matrix descriptor {what}", f"line {line}", changed, line)
 
 
 def _by_one_thread(text: str, unit: Unit, before: list[Unit]) -> Iterator[Mutant]:
     """A fence that all threads need, executed by the first of each warpgroup only."""
     if unit.kind == "proxy fence" and any(other.kind == "sync" for other in before):
-        yield Mutant("proxy fence by one thread", _what(unit), _replaced(text, unit, _FIRST_ONLY.format(unit.text)))
+        yield Mutant(
+            "proxy fence by one thread", _what(unit), _replaced(text, unit, _FIRST_ONLY.format(unit.text)), unit.line
+        )
 
 
 def _changed(text: str, unit: Unit) -> Iterator[Mutant]:
@@ -146,7 +154,7 @@ def _changed(text: str, unit: Unit) -> Iterator[Mutant]:
             body = unit.text[: found.start(1)] + value + unit.text[found.end(1) :]
             if value == "spin":  # on a test that is not made again
                 body = body.replace("@", "spin:\n@", 1)
-            yield Mutant(f"{what} changed", _what(unit), _replaced(text, unit, body))
+            yield Mutant(f"{what} changed", _what(unit), _replaced(text, unit, body), unit.line)
 
 
 def _what(unit: Unit) -> str:

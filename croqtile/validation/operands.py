@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from croqtile.validation import footprint
 from croqtile.validation.events import Refusal
@@ -12,17 +13,53 @@ from croqtile.validation.program import Program
 from croqtile.validation.values import UNKNOWN, WARPGROUP, Bounds, Lanes, Map, Shared, Value
 
 WARP = 32
+_NUMBER = re.compile(r"-?(0[xX][0-9a-fA-F]+|\d+)U?")
+_ADDRESS = re.compile(r"\[\s*([^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
+
+
+class Constants(dict[str, Value]):
+    """What an operand is that no instruction has written, by its text: a literal, a variable, a special register."""
+
+    def __init__(self, program: Program, warpgroup: int) -> None:
+        super().__init__()
+        self.program, self.warpgroup = program, warpgroup
+
+    def __missing__(self, text: str) -> Value:
+        self[text] = self._value(text)
+        return self[text]
+
+    def _value(self, text: str) -> Value:
+        entry, host, launches = self.program.entry, self.program.host, self.program.launches
+        if text in ("%tid.x", "%laneid"):
+            first = WARPGROUP * self.warpgroup if text == "%tid.x" else 0
+            return Lanes(tuple(first + t if first or text == "%tid.x" else t % WARP for t in range(WARPGROUP)))
+        if text in ("%tid.y", "%tid.z"):
+            return 0
+        if text == "%ntid.x":
+            return entry.threads
+        if text.startswith("%ctaid."):
+            names = [name for name, axis in host.block.items() if axis == text[-1]]
+            samples = launches.values.get(names[0]) if names else None
+            return UNKNOWN if samples is None else self.program.evaluator.launch(samples, "u32")
+        if _NUMBER.fullmatch(text):
+            return int(text.rstrip("U"), 0)
+        if text in entry.shared:
+            return Shared(text, entry.shared[text].align)
+        return Map(entry.parameters.index(text)) if text in entry.parameters else UNKNOWN
 
 
 @dataclass
 class Operands:
     """``threads``: those of the warpgroup that walk together. Refuses what is not known exactly."""
 
-    program: Program
-    warpgroup: int
+    constants: Constants
     threads: frozenset[int]
     registers: Mapping[str, Value]
-    bounds: dict[str, Bounds]
+    bounds: Mapping[str, Bounds]
+
+    @property
+    def program(self) -> Program:
+        return self.constants.program
 
     def of_class(self, value: Value) -> Value:
         """One value, if it is the same for all these threads."""
@@ -30,30 +67,11 @@ class Operands:
         return own.pop() if len(own) == 1 else value
 
     def operand(self, text: str) -> Value:
-        if text.startswith("%") or "@" in text:
-            if text in ("%tid.x", "%laneid"):
-                first = WARPGROUP * self.warpgroup if text == "%tid.x" else 0
-                return Lanes(tuple(first + t if first or text == "%tid.x" else t % WARP for t in range(WARPGROUP)))
-            if text in ("%tid.y", "%tid.z"):
-                return 0
-            if text == "%ntid.x":
-                return self.program.entry.threads
-            if text.startswith("%ctaid."):
-                names = [name for name, axis in self.program.host.block.items() if axis == text[-1]]
-                samples = self.program.launches.values.get(names[0]) if names else None
-                return UNKNOWN if samples is None else self.program.evaluator.launch(samples, "u32")
-            return self.registers.get(text, UNKNOWN)
-        if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
-            return int(text.rstrip("U"), 0)
-        if text in self.program.entry.shared:
-            return Shared(text, self.program.entry.shared[text].align)
-        if text in self.program.entry.parameters:
-            return Map(self.program.entry.parameters.index(text))
-        return UNKNOWN
+        return self.registers[text] if text in self.registers else self.constants[text]
 
     def address(self, operand: str) -> Value:
         """``[register + constant]``."""
-        found = re.fullmatch(r"\[\s*([^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]", operand)
+        found = _ADDRESS.fullmatch(operand)
         if found is None:
             return UNKNOWN
         base = self.operand(found[1])
@@ -78,19 +96,31 @@ class Operands:
             raise Refusal(f"the tensor map {operand} is not recovered", line)
         return value.parameter
 
-    def footprint(self, operand: str, size: int, lanes: int, line: int) -> tuple[str, list[int]]:
+    def footprint(self, operand: str, size: int, lanes: int, line: int) -> tuple[str, tuple[int, ...]]:
         """Base, and bytes by warp, of an access of ``size`` bytes by the first ``lanes`` lanes of each warp."""
         address = self.address(operand)
-        masks = [0] * (WARPGROUP // WARP)
-        bases = set()
-        for thread in sorted(self.threads):
-            place = address.values[thread] if isinstance(address, Lanes) else address
-            if thread % WARP >= lanes:
-                continue
-            if not isinstance(place, Shared) or place.shift or place.offset < 0:
-                raise Refusal(f"the address {operand} is not recovered ({place})", line)
-            bases.add(place.base)
-            masks[thread // WARP] |= footprint.span(place.offset, size)
+        try:
+            bases, masks = _footprint(address, self.threads, size, lanes)
+        except Refusal as error:
+            raise Refusal(f"the address {operand} is not recovered ({error})", line) from None
         if len(bases) > 1:
             raise Refusal(f"{operand} is in {' and in '.join(sorted(bases))}", line)
-        return bases.pop() if bases else "", masks
+        return "".join(bases), masks
+
+
+@lru_cache(maxsize=1 << 12)  # on every path, and for every module of a kernel, the same
+def _footprint(
+    address: Value, threads: frozenset[int], size: int, lanes: int
+) -> tuple[frozenset[str], tuple[int, ...]]:
+    """Bases, and bytes by warp."""
+    masks = [0] * (WARPGROUP // WARP)
+    bases = set()
+    for thread in sorted(threads):
+        place = address.values[thread] if isinstance(address, Lanes) else address
+        if thread % WARP >= lanes:
+            continue
+        if not isinstance(place, Shared) or place.shift or place.offset < 0:
+            raise Refusal(str(place))
+        bases.add(place.base)
+        masks[thread // WARP] |= footprint.span(place.offset, size)
+    return frozenset(bases), tuple(masks)

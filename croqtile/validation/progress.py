@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from croqtile.validation.reference import Environment
 from croqtile.validation.values import Shared
@@ -10,8 +10,7 @@ from croqtile.validation.values import Shared
 NO_BYTES = (0, 0, 0, 0)  # by warp
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """Where a thread is in the program, and what it has done since.
 
     ``inits``: initialised mbarriers; ``hidden``: fences that they still need. ``odd``: slots of events waited for

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Union
 
 from croqtile import ir
@@ -83,7 +84,6 @@ class Reference:
         self.code: list[Step] = []
         self._compile(role.body if role else ())
         self.code.append(End())
-        self._targets: dict[tuple[int, Environment], tuple[Target, ...]] = {}
 
     @property
     def single(self) -> bool:
@@ -124,21 +124,9 @@ class Reference:
 
     def value(self, expr: model.IntExpr, env: Environment, bounds: Mapping[str, Bounds]) -> int:
         """A slot. It must not depend on more than the residues of counters and parameters."""
-        values = {
-            **dict.fromkeys(model.names_in(expr) - self.parameters, 0),
-            **dict(env),
-        }  # running counters start at 0
-        steps = dict.fromkeys(values, self.modulus)
-        for name in model.names_in(expr) & self.parameters:
-            known = bounds[name]
-            values[name] = known.low
-            steps[name] = self.modulus if known.exact is not None else known.modulus
-        result = model.evaluate(expr, values)
-        for name, step in steps.items():
-            for times in (1, 2):
-                if model.evaluate(expr, {**values, name: values[name] + times * step}) != result:
-                    raise Refusal(f"{expr} depends on more than is known of {name} here: its residue modulo {step}")
-        return result
+        names = _names(expr) & self.parameters
+        known = tuple((name, bounds[name]) for name in sorted(names)) if names else ()
+        return _value(expr, env, known, self.modulus)
 
     def advance(self, position: int, env: Environment, bounds: Mapping[str, Bounds]) -> tuple[int, Environment]:
         """Over loops and counters, to the next operation."""
@@ -202,6 +190,25 @@ class Reference:
         if isinstance(step, Accesses):
             return "; ".join(access.label for access in step.accesses) + where
         return str(getattr(step, "label", step)) + where
+
+
+_names = lru_cache(maxsize=1 << 12)(model.names_in)
+
+
+@lru_cache(maxsize=1 << 16)  # on every path, and for every module of a kernel, the same
+def _value(expr: model.IntExpr, env: Environment, known: tuple[tuple[str, Bounds], ...], modulus: int) -> int:
+    """``known``: what the path knows of the parameters in ``expr``."""
+    values = {**dict.fromkeys(_names(expr), 0), **dict(env)}  # running counters start at 0
+    steps = dict.fromkeys(values, modulus)
+    for name, bounds in known:
+        values[name] = bounds.low
+        steps[name] = modulus if bounds.exact is not None else bounds.modulus
+    result = model.evaluate(expr, values)
+    for name, step in steps.items():
+        for times in (1, 2):
+            if model.evaluate(expr, {**values, name: values[name] + times * step}) != result:
+                raise Refusal(f"{expr} depends on more than is known of {name} here: its residue modulo {step}")
+    return result
 
 
 def _kind(access: model.Access) -> str:

@@ -22,12 +22,13 @@ class Problem:
 @dataclass(frozen=True)
 class RoleRow:
     """``instructions``: PTX instructions with an effect on shared memory or synchronisation that its threads reach, by
-    kind; ``operations`` of the analysed program."""
+    kind, and their ``lines``; ``operations`` of the analysed program."""
 
     role: str
     warpgroup: int
     operations: int
     instructions: Mapping[str, int]
+    lines: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

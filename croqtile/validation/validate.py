@@ -11,6 +11,7 @@ comparisons of launch-time values alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 from croqtile.analyse import Analysis
@@ -40,11 +41,12 @@ class Validator:
         except ptx.PtxError as error:
             self._failure = str(error)
 
-    def validate(self, text: str, first_only: bool = False) -> Validation:
-        """Compare the kernel in the PTX module ``text`` with the analysis; ``first_only``: up to the first problem."""
+    def validate(self, text: str, first_only: bool = False, order: Sequence[int] = ()) -> Validation:
+        """Compare the kernel in the PTX module ``text`` with the analysis; ``first_only``: up to the first problem,
+        which is found soonest if ``order`` begins with the warpgroup that has it."""
         if self._failure is not None:
             return Validation(self.analysis.kernel.name, problems=(Problem("", self._failure),))
-        checker = Checker(self.analysis, self._host, self._launches, self._evaluator, first_only)
+        checker = Checker(self.analysis, self._host, self._launches, self._evaluator, first_only, order)
         try:
             checker.run(ptx.parse(text, self.function))
         except Refusal as error:

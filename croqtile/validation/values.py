@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Union
 
 WARPGROUP = 128
@@ -43,6 +44,13 @@ class Shared:
 @dataclass(frozen=True)
 class Launch:
     samples: tuple[int, ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property  # it is looked up often, and long
+    def _hash(self) -> int:
+        return hash(self.samples)
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,13 @@ class Question:
 @dataclass(frozen=True)
 class Lanes:
     values: tuple[Scalar, ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.values)
 
 
 Scalar = Union[int, Shared, Launch, Trip, Count, Rest, Quotient, Product, Map, Waited, Question, Unknown]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from croqtile.validation.cursor import Cursor
 from croqtile.validation.events import Event, Refusal
 from croqtile.validation.findings import Findings
 from croqtile.validation.host import read_host
@@ -30,7 +31,7 @@ def follow(body: Iterable[model.Statement], events: Iterable[Event], threads: in
     code = Reference(analysis.kernel, program, role, analysis.placement.offsets, 4)
     host = read_host(kernels.cuda(), kernels.FUNCTION)
     members = {"consumer 1": 1, "consumer 2": 2}
-    matcher = Matcher(code, Findings(), host, 1, frozenset(range(threads)), members, threads == 1, together)
+    matcher = Matcher(Cursor(code, Findings(), host, 1, frozenset(range(threads)), members, threads == 1, together))
     state = matcher.start()
     for event in (SYNC, *events):
         state = matcher.event(state, event, OPEN)
@@ -130,7 +131,7 @@ def test_before_the_cta_has_met() -> None:
 
     def setup(*events: Event, threads: int = 1) -> Findings:
         findings = Findings()
-        matcher = Matcher(code, findings, host, 0, frozenset(range(threads)), {}, False, False)
+        matcher = Matcher(Cursor(code, findings, host, 0, frozenset(range(threads)), {}, False, False))
         state = matcher.start()
         for event in events:
             state = matcher.event(state, event, OPEN)

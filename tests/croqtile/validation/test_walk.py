@@ -11,10 +11,11 @@ from croqtile.validation.evaluate import Evaluator
 from croqtile.validation.events import Event, Refusal
 from croqtile.validation.host import HostSide, TensorMap
 from croqtile.validation.launches import Launches
-from croqtile.validation.machine import Divided, Listener, Walk
 from croqtile.validation.program import Program
 from croqtile.validation.ptx import parse
+from croqtile.validation.state import Listener
 from croqtile.validation.values import Bounds
+from croqtile.validation.walk import Divided, Walk
 
 TRIPS = (1, 3, 8, 20)
 HEAD = """\
