@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import sys
 from collections.abc import Sequence
@@ -37,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without these characters shows "?"
+    if argv is None:
+        gc.disable()  # the process ends in a moment; graphs are no cycles of objects, and searching them takes time
     args = _parser().parse_args(argv)
     try:
         output = args.run(args)

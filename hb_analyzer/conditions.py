@@ -18,7 +18,7 @@ from hb_analyzer.graph import Ordering
 from hb_analyzer.model import Program
 from hb_analyzer.regions import Atoms, atoms_of, footprint
 from hb_analyzer.traverse import accesses_of
-from hb_analyzer.unrolling import Unrolling
+from hb_analyzer.unrolling import AccessInstance, Unrolling
 
 Pair = tuple[str, str]  # buffer names, sorted; equal names: races inside one buffer
 
@@ -60,116 +60,130 @@ class Conditions:
     def __init__(self, unrolling: Unrolling, ordering: Ordering, atoms: Mapping[str, Atoms]) -> None:
         self.accesses = unrolling.accesses
         self.ordering = ordering
-        self.atoms = atoms
         self.of_buffer: dict[str, int] = dict.fromkeys(atoms, 0)
-        self.of_slot: dict[tuple[str, int], int] = {}
         self.writes = 0
         self.asynchronous = 0
         self.may_write: dict[tuple[str, int, int], int] = {}  # (buffer, slot, atom) -> writes that may touch it
         self.must_write: dict[tuple[str, int, int], int] = {}  # … that certainly overwrite it
+        self.instances: dict[tuple[int, int], int] = {}  # (statement, slot) -> its accesses
         for access in self.accesses:
-            op, bit = access.op, 1 << access.index
-            self.of_buffer[op.buffer] |= bit
-            slot = (op.buffer, access.slot)
-            self.of_slot[slot] = self.of_slot.get(slot, 0) | bit
+            key = (id(access.op), access.slot)
+            self.instances[key] = self.instances.get(key, 0) | 1 << access.index
+        # What all instances of a statement have in common is looked up once.
+        self.ops = {id(access.op): access.op for access in self.accesses}
+        self.touched = {statement: footprint(atoms[op.buffer], op) for statement, op in self.ops.items()}
+        self.meeting: dict[tuple[int, int], int] = {}  # see _meeting
+        for (statement, slot), bits in self.instances.items():
+            op, touched = self.ops[statement], self.touched[statement]
+            self.of_buffer[op.buffer] |= bits
             if op.proxy == "async":
-                self.asynchronous |= bit
+                self.asynchronous |= bits
             if op.mode == "w":
-                self.writes |= bit
-                touched = footprint(atoms[op.buffer], op)
-                for atom in bits_of(touched.may):
-                    key = (*slot, atom)
-                    self.may_write[key] = self.may_write.get(key, 0) | bit
-                for atom in bits_of(touched.must):
-                    key = (*slot, atom)
-                    self.must_write[key] = self.must_write.get(key, 0) | bit
+                self.writes |= bits
+                for atoms_touched, writes in ((touched.may, self.may_write), (touched.must, self.must_write)):
+                    for atom in bits_of(atoms_touched):
+                        place = (op.buffer, slot, atom)
+                        writes[place] = writes.get(place, 0) | bits
 
     def findings(self, undecided: set[Pair]) -> Iterator[Finding]:
         """At most one finding for each pair in ``undecided`` (which is left as it is)."""
         left = set(undecided)
         for tests in (self._conflicts, self._proxies, self._clobbers):
-            for finding in tests(left):
+            for finding in tests(left) if left else ():
                 if finding.pair in left:
                     left.discard(finding.pair)
                     yield finding
 
-    def _partners(self, name: str, pairs: set[Pair]) -> dict[str, Pair]:
-        """The other buffers of the undecided pairs of ``name``, itself included for races."""
-        return {other: pair for pair in pairs if name in pair for other in (pair[0] if pair[1] == name else pair[1],)}
+    def _partners(self, pairs: set[Pair]) -> dict[str, dict[str, Pair]]:
+        """The other buffers of the undecided pairs of each buffer, itself included for races."""
+        return {name: {pair[pair[0] == name]: pair for pair in pairs if name in pair} for name in self.of_buffer}
+
+    def _meeting(self, access: AccessInstance) -> int:
+        """The accesses of the same slot that may touch one of its bytes."""
+        key = (id(access.op), access.slot)
+        if key not in self.meeting:
+            name, may = access.op.buffer, self.touched[id(access.op)].may
+            self.meeting[key] = 0
+            for (statement, slot), bits in self.instances.items():
+                if slot == access.slot and self.ops[statement].buffer == name and self.touched[statement].may & may:
+                    self.meeting[key] |= bits
+        return self.meeting[key]
 
     def _conflicts(self, left: set[Pair]) -> Iterator[Finding]:
         everything = (1 << len(self.accesses)) - 1
         before, after = self.ordering.before, self.ordering.after
+        partners = self._partners(left)
         for access in self.accesses:
             name, index = access.op.buffer, access.index
-            unordered = everything & ~(before[index] | after[index] | 1 << index)
+            if not partners[name]:
+                continue
+            unordered = everything ^ (before[index] | after[index] | 1 << index)
             if access.op.mode == "r":
                 unordered &= self.writes
             if not unordered:
                 continue
-            for other, pair in self._partners(name, left).items():
-                if other == name:
-                    suspects = unordered & self.of_slot[name, access.slot]
-                    suspects = next((1 << s for s in bits_of(suspects) if self._overlap(index, s)), 0)
-                else:
-                    suspects = unordered & self.of_buffer[other]
+            for other, pair in partners[name].items():
+                area = self.of_buffer[other] if other != name else self._meeting(access)
+                suspects = unordered & area
                 if suspects:
                     first, second = sorted((index, next(bits_of(suspects))), key=lambda a: self.accesses[a].begin)
                     yield Finding(pair, "conflict", first, second)
+                    partners = self._partners(left)
 
     def _proxies(self, left: set[Pair]) -> Iterator[Finding]:
+        partners = self._partners(left)
         for access in self.accesses:
             op = access.op
             if op.mode != "w" or op.proxy != "generic" or op.fenced:
                 continue
             later = self.ordering.after[access.index] & self.asynchronous
-            for other, pair in self._partners(op.buffer, left).items():
+            for other, pair in partners[op.buffer].items():
                 if other == op.buffer:
-                    reads = later & ~self.writes & self.of_slot[op.buffer, access.slot]
-                    suspects = next((1 << s for s in bits_of(reads) if self._overlap(access.index, s)), 0)
+                    suspects = later & ~self.writes & self._meeting(access)
                 else:
                     suspects = later & self.of_buffer[other]
                 if suspects:
                     yield Finding(pair, "proxy", access.index, next(bits_of(suspects)))
-
-    def _overlap(self, i: int, j: int) -> bool:
-        """Do two accesses of one slot touch a common byte?"""
-        a, b = self.accesses[i].op, self.accesses[j].op
-        atoms = self.atoms[a.buffer]
-        return bool(footprint(atoms, a).may & footprint(atoms, b).may)
+                    partners = self._partners(left)
 
     def _clobbers(self, left: set[Pair]) -> Iterator[Finding]:
         before, after = self.ordering.before, self.ordering.after
         followers: dict[tuple[str, int, int], int] = {}  # accesses that begin after some write of this atom has ended
-        replaced: dict[int, int] = {0: 0}  # set of writes -> accesses that have ended before one of them begins
+        replaced: dict[tuple[str, int, int], tuple[int, int]] = {}  # last writes of it -> what ended before one began
+        partners = self._partners(left)
         for access in self.accesses:
             if access.op.mode != "r":
                 continue
             name, r = access.op.buffer, access.index
-            partners = self._partners(name, left)
-            partners.pop(name, None)
+            others = [(self.of_buffer[other], pair) for other, pair in partners[name].items() if other != name]
             rivals = 0
-            for other in partners:
-                rivals |= self.of_buffer[other]
+            for bits, _ in others:
+                rivals |= bits
             rivals &= before[r] & self.writes
             if not rivals:
                 continue
-            for atom in bits_of(footprint(self.atoms[name], access.op).may):
+            for atom in bits_of(self.touched[id(access.op)].may):
                 key = (name, access.slot, atom)
                 if key not in followers:
                     followers[key] = 0
                     for w in bits_of(self.may_write.get(key, 0)):
                         followers[key] |= after[w]
+                lost = rivals & followers[key]
+                if not lost:
+                    continue
                 covering = self.must_write.get(key, 0) & before[r]
-                if covering not in replaced:
-                    bits = 0
-                    for w in bits_of(covering):
-                        bits |= before[w]
-                    replaced[covering] = bits
-                lost = rivals & followers[key] & ~replaced[covering]
-                for other, pair in partners.items():
-                    hit = lost & self.of_buffer[other]
+                # Reads come in program order, so most writes before this one were before the last one, too.
+                known, bits = replaced.get(key, (0, 0))
+                if known & ~covering:
+                    known, bits = 0, 0
+                for w in bits_of(covering ^ known):
+                    bits |= before[w]
+                replaced[key] = (covering, bits)
+                lost &= ~bits
+                for rival, pair in others:
+                    hit = lost & rival
                     if hit:
                         x = next(bits_of(hit))
                         w = next(w for w in bits_of(self.may_write[key]) if after[w] >> x & 1)
                         yield Finding(pair, "clobber", w, r, x)
+                        partners = self._partners(left)

@@ -95,15 +95,14 @@ def overruns(unrolling: Unrolling, ordering: Ordering, parameters: Parameters) -
 
     for key, settings in unrolling.settings.items():
         waits = unrolling.waits.get(key, {})
+        arrivals = _arrivals(unrolling, key)
         for k, previous in enumerate(settings):
-            # Without bytes to wait for, a setting happens with the last of its triggers.
-            complete = [previous.node] if previous.copies else previous.triggers
-            for arrival in _arrivals(unrolling, key, k + 1):
-                if not all(ordering.happened(node, arrival) for node in complete):
+            for arrival in arrivals.get(k + 1, ()):
+                if not all(ordering.happened(node, arrival) for node in previous.made_by):
                     number = previous.number + 1
                     why = f"an arrival for setting {number + 1} can come before setting {number}"
                     yield from report(key, True, why, previous.node, arrival)
-        for arrival in _arrivals(unrolling, key, len(settings) + 1):
+        for arrival in arrivals.get(len(settings) + 1, ()):
             # The setting before its own never completes, so it makes up for what is missing there.
             site = unrolling.site(arrival)
             if (key[0], True) not in reported:
@@ -123,14 +122,18 @@ def overruns(unrolling: Unrolling, ordering: Ordering, parameters: Parameters) -
                     )
 
 
-def _arrivals(unrolling: Unrolling, key: SlotKey, number: int) -> Iterator[int]:
-    """Every trigger and copy for the ``number``-th setting that the program makes (from 0), complete or not."""
+def _arrivals(unrolling: Unrolling, key: SlotKey) -> dict[int, list[int]]:
+    """Every trigger and copy for each setting that the program makes (from 0), complete or not."""
     by_role = unrolling.triggers.get(key, {})
-    yield from (nodes[number] for nodes in by_role.values() if number < len(nodes))
-    for before, access in unrolling.copies.get(key, ()):
+    arrivals: dict[int, list[int]] = {}
+    for nodes in by_role.values():
+        for number, node in enumerate(nodes):
+            arrivals.setdefault(number, []).append(node)
+    for number, access in unrolling.copies.get(key, ()):
         begin = unrolling.accesses[access].begin
-        if before == number and unrolling.roles[begin] in by_role:
-            yield begin
+        if unrolling.roles[begin] in by_role:
+            arrivals.setdefault(number, []).append(begin)
+    return arrivals
 
 
 def smallest(defects: Iterable[Defect]) -> tuple[Defect, ...]:

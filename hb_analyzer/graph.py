@@ -10,25 +10,27 @@ from collections import deque
 from hb_analyzer.unrolling import Unrolling
 
 
-def successors(preds: list[list[int]]) -> list[list[int]]:
-    """The reverse adjacency of ``preds``."""
-    succs: list[list[int]] = [[] for _ in preds]
-    for node, before in enumerate(preds):
-        for p in before:
-            succs[p].append(node)
-    return succs
-
-
 def topological_order(preds: list[list[int]]) -> list[int]:
     """Nodes, predecessors first. Shorter than ``preds`` iff there is a cycle: then the nodes that can execute."""
-    succs = successors(preds)
-    missing = [len(before) for before in preds]
+    # The edges out of each node as linked lists in arrays: the graphs are large, and a list for each node takes longer.
+    first = [-1] * len(preds)  # node -> its first edge
+    following: list[int] = []  # edge -> the next one of the same node
+    goals: list[int] = []
+    for node, before in enumerate(preds):
+        for p in before:
+            following.append(first[p])
+            first[p] = len(goals)
+            goals.append(node)
+    missing = list(map(len, preds))
     order = [node for node, count in enumerate(missing) if count == 0]
     for node in order:
-        for s in succs[node]:
-            missing[s] -= 1
-            if missing[s] == 0:
-                order.append(s)
+        edge = first[node]
+        while edge >= 0:
+            goal = goals[edge]
+            missing[goal] -= 1
+            if missing[goal] == 0:
+                order.append(goal)
+            edge = following[edge]
     return order
 
 
@@ -53,8 +55,8 @@ class Ordering:
     """Which accesses are over before which others begin.
 
     ``before[i]`` has bit j iff access j has ended before access i begins; ``after[i]`` has bit j iff access j begins
-    after access i has ended. Bit j of ``done[node]``, for j ≥ number of accesses, belongs to the synchronisation node
-    ``tracked[j − number of accesses]`` and says that it happened strictly before ``node``.
+    after access i has ended. Bit ``tracked[n]`` of ``done[node]``, above those of the accesses, says that the
+    synchronisation node n happened strictly before ``node``.
     """
 
     def __init__(self, unrolling: Unrolling, order: list[int]) -> None:
@@ -66,28 +68,25 @@ class Ordering:
             begins[access.begin] |= 1 << access.index
             if access.end is not None:
                 ends[access.end] |= 1 << access.index
-        self.tracked: dict[int, int] = {}  # node -> bit number
-        for settings in unrolling.settings.values():
-            for setting in settings:
-                for node in {setting.node, *setting.triggers}:
-                    self.tracked.setdefault(node, len(accesses) + len(self.tracked))
-        for by_role in unrolling.waits.values():
-            for waits in by_role.values():
-                for wait in waits:
-                    self.tracked.setdefault(wait, len(accesses) + len(self.tracked))
+        sync = {node for settings in unrolling.settings.values() for setting in settings for node in setting.made_by}
+        sync.update(node for by_role in unrolling.waits.values() for waits in by_role.values() for node in waits)
+        # Their bits in order, so that the sets of early nodes are short.
+        self.tracked = {node: bit for bit, node in enumerate((n for n in order if n in sync), len(accesses))}
         for node, bit in self.tracked.items():
             ends[node] |= 1 << bit
         self.done = done = [0] * len(preds)
+        over = [0] * len(preds)  # `done`, and what ends at the node itself
         for node in order:
             bits = 0
             for p in preds[node]:
-                bits |= done[p] | ends[p]
+                bits = bits | over[p] if bits else over[p]
             done[node] = bits
+            over[node] = bits | ends[node] if ends[node] else bits
         future = [0] * len(preds)
         for node in reversed(order):
-            bits = future[node] | begins[node]
+            bits = future[node] | begins[node] if begins[node] else future[node]
             for p in preds[node]:
-                future[p] |= bits
+                future[p] = future[p] | bits if future[p] else bits
         everything = (1 << len(accesses)) - 1
         self.before = [done[access.begin] & everything for access in accesses]
         self.after = [0 if access.end is None else future[access.end] for access in accesses]

@@ -52,10 +52,11 @@ def unawaited(unrolling: Unrolling, silent: Collection[str], tiles: Tiles | None
 def _seen(unrolling: Unrolling, settings: set[int]) -> dict[int, int]:
     """For each of these settings, the first tile in which somebody waits for it."""
     seen: dict[int, int] = {}
-    for node, preds in enumerate(unrolling.preds):
-        for p in preds:
+    waits = (wait for by_role in unrolling.waits.values() for nodes in by_role.values() for wait in nodes)
+    for wait in waits:
+        for p in unrolling.preds[wait]:
             if p in settings:
-                seen[p] = min(seen.get(p, unrolling.tiles[node]), unrolling.tiles[node])
+                seen[p] = min(seen.get(p, unrolling.tiles[wait]), unrolling.tiles[wait])
     return seen
 
 

@@ -2,11 +2,13 @@
 
 :class:`Unroller` gives an :class:`~hb_analyzer.unrolling.Unrolling`, whose ``link`` then matches settings with waits.
 Between these two steps the caller can learn which instances trigger which slots, and name the events that order
-nothing.
+nothing. Statements are compiled into functions once, and run at many parameter values.
 """
 
 from __future__ import annotations
 
+import operator
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 
 from hb_analyzer.model import (
@@ -20,7 +22,6 @@ from hb_analyzer.model import (
     IntExpr,
     Loop,
     Name,
-    Opaque,
     Operation,
     Program,
     Statement,
@@ -28,32 +29,36 @@ from hb_analyzer.model import (
     Trigger,
     Wait,
 )
-from hb_analyzer.unrolling import OUTSIDE, AccessInstance, ModelError, TooLargeError, Unrolling
+from hb_analyzer.unrolling import OUTSIDE, AccessInstance, ModelError, SlotKey, TooLargeError, Unrolling
 
 Env = dict[str, int]
+Value = Callable[[Env], int]
+Action = Callable[["_RoleWalk"], None]
 
 NODE_LIMIT = 400_000  # over all trip counts of a program: a second or two
 RUN_LIMIT = 25_000  # at one trip count: the closure of so many nodes takes some 100 MB
 
 
-def compile_expression(expr: IntExpr) -> Callable[[Env], int]:
+def compile_expression(expr: IntExpr) -> Value:
     """``expr`` as a function of the environment: the same value as ``model.evaluate``, faster in loops."""
     if isinstance(expr, Const):
         value = expr.value
         return lambda env: value
     if isinstance(expr, Name):
-        name = expr.name
-        return lambda env: env[name]
+        return operator.itemgetter(expr.name)
     apply = OPERATORS[expr.op]
     left, right = compile_expression(expr.left), compile_expression(expr.right)
     if isinstance(expr.right, Const):
         constant = expr.right.value
+        if isinstance(expr.left, Name):
+            name = expr.left.name
+            return lambda env: apply(env[name], constant)
         return lambda env: apply(left(env), constant)
     return lambda env: apply(left(env), right(env))
 
 
 class Unroller:
-    """Unrolls one program at any number of parameter values; compiled expressions are kept between runs."""
+    """Unrolls one program at any number of parameter values; compiled statements are kept between runs."""
 
     def __init__(self, program: Program, tiles: str | None = None, limit: int = NODE_LIMIT) -> None:
         """``tiles``: the parameter whose loops at the ends of the roles number the tiles of nodes.
@@ -61,10 +66,10 @@ class Unroller:
         self.program = program
         self.tiles = tiles
         self.budget = limit
-        self._compiled: dict[int, Callable[[Env], int]] = {}
         self._buffer_slots = {buffer.name: buffer.slots for buffer in program.buffers}
         self._event_slots = {event.name: event.slots for event in program.events}
         self._counters = [sorted(_step_counters(role.body)) for role in program.roles]
+        self._compiled: dict[int, list[Action]] = {}  # by role
 
     def run(self, values: Mapping[str, int]) -> Unrolling:
         """The program at these parameter values, not yet linked. Raises ModelError or TooLargeError."""
@@ -73,33 +78,81 @@ class Unroller:
             env = {**values, **dict.fromkeys(self._counters[index], 0)}
             walk = _RoleWalk(self, result, index, env)
             try:
-                walk.top(role.body)
+                if index not in self._compiled:
+                    self._compiled[index] = self._role(role.body)
+                for action in self._compiled[index]:
+                    action(walk)
+                walk.end()
             except KeyError as error:
                 raise ModelError(f"role {role.name}: {error.args[0]!r} has no value here") from None
             except ZeroDivisionError:
                 raise ModelError(f"role {role.name}: division by zero in an index or trip count") from None
         return result
 
-    def value(self, expr: IntExpr, env: Env) -> int:
-        if type(expr) is Const:
-            return expr.value
-        compiled = self._compiled.get(id(expr))
-        if compiled is None:
-            compiled = self._compiled[id(expr)] = compile_expression(expr)
-        return compiled(env)
+    # ----------------------------------------------------------------------------------------------------------
+    # Statements as functions of the walk
 
-    def event_slot(self, event: str, expr: IntExpr, env: Env) -> int:
-        return self._slot("event", event, self._event_slots.get(event), self.value(expr, env))
+    def _role(self, body: tuple[Statement, ...]) -> list[Action]:
+        last = body[-1] if body else None
+        if isinstance(last, Loop) and isinstance(last.trip, Name) and last.trip.name == self.tiles:
+            return [*self._block(body[:-1]), self._loop(last, outermost=True)]
+        return self._block(body)
 
-    def buffer_slot(self, buffer: str, expr: IntExpr, env: Env) -> int:
-        return self._slot("buffer", buffer, self._buffer_slots.get(buffer), self.value(expr, env))
+    def _block(self, body: tuple[Statement, ...]) -> list[Action]:
+        return [self._statement(statement) for statement in body]
+
+    def _statement(self, statement: Statement) -> Action:
+        if isinstance(statement, Loop):
+            return self._loop(statement)
+        if isinstance(statement, If):
+            return self._branch(statement)
+        if isinstance(statement, Access):
+            slot = self._slot("buffer", statement.buffer, self._buffer_slots, statement.slot)
+            event_slot = self._slot("event", str(statement.event), self._event_slots, statement.event_slot)
+            return lambda walk: walk.access(statement, slot, event_slot)
+        if isinstance(statement, Trigger):
+            slot = self._slot("event", statement.event, self._event_slots, statement.slot)
+            return lambda walk: walk.synchronise(statement, slot, walk.triggers)
+        if isinstance(statement, Wait):
+            slot = self._slot("event", statement.event, self._event_slots, statement.slot)
+            return lambda walk: walk.synchronise(statement, slot, walk.waits)
+        if isinstance(statement, Step):
+            return lambda walk: walk.step(statement)
+        if isinstance(statement, Commit):
+            return lambda walk: walk.commit()
+        if isinstance(statement, Drain):
+            return lambda walk: walk.drain(statement)
+        if isinstance(statement, Barrier):
+            return lambda walk: walk.barrier(statement)
+        return lambda walk: None  # Opaque: its buffers and events are refused before any unrolling
+
+    def _loop(self, loop: Loop, outermost: bool = False) -> Action:
+        trip, body = compile_expression(loop.trip), self._block(loop.body)
+        return lambda walk: walk.loop(loop.counter, trip(walk.env), body, outermost)
+
+    def _branch(self, branch: If) -> Action:
+        condition = compile_expression(branch.condition)
+        then, orelse = self._block(branch.then), self._block(branch.orelse)
+
+        def action(walk: _RoleWalk) -> None:
+            for chosen in then if condition(walk.env) else orelse:
+                chosen(walk)
+
+        return action
 
     @staticmethod
-    def _slot(kind: str, name: str, slots: int | None, slot: int) -> int:
-        if slots is None:
-            raise ModelError(f"{kind} {name} is not declared")
-        if not 0 <= slot < slots:
-            raise ModelError(f"slot {slot} of {kind} {name} is out of range (it has {slots})")
+    def _slot(kind: str, name: str, declared: Mapping[str, int], expr: IntExpr) -> Value:
+        """``expr`` as a slot of this buffer or event, checked when it is used."""
+        value, slots = compile_expression(expr), declared.get(name)
+
+        def slot(env: Env) -> int:
+            number = value(env)
+            if slots is None:
+                raise ModelError(f"{kind} {name} is not declared")
+            if not 0 <= number < slots:
+                raise ModelError(f"slot {number} of {kind} {name} is out of range (it has {slots})")
+            return number
+
         return slot
 
 
@@ -108,6 +161,7 @@ class _RoleWalk:
 
     def __init__(self, unroller: Unroller, result: Unrolling, role: int, env: Env) -> None:
         self.unroller = unroller
+        self.budget = unroller.budget
         self.result = result
         self.role = role
         self.env = env
@@ -118,61 +172,50 @@ class _RoleWalk:
         self.groups: list[list[AccessInstance]] = []
         self.drained = 0  # groups known to be complete
         self.meetings: dict[str, int] = {}
+        self.triggers: defaultdict[SlotKey, list[int]] = defaultdict(list)
+        self.waits: defaultdict[SlotKey, list[int]] = defaultdict(list)
 
-    def top(self, body: tuple[Statement, ...]) -> None:
-        last = body[-1] if body else None
-        if isinstance(last, Loop) and isinstance(last.trip, Name) and last.trip.name == self.unroller.tiles:
-            self.block(body[:-1])
-            self.loop(last, outermost=True)
-        else:
-            self.block(body)
+    def end(self) -> None:
+        self.unroller.budget = self.budget
+        for own, counted in ((self.triggers, self.result.triggers), (self.waits, self.result.waits)):
+            for key, nodes in own.items():
+                counted.setdefault(key, {})[self.role] = nodes
 
-    def block(self, body: tuple[Statement, ...]) -> None:
-        for statement in body:
-            _HANDLERS[type(statement)](self, statement)
-
-    def loop(self, loop: Loop, outermost: bool = False) -> None:
+    def loop(self, counter: str, count: int, body: list[Action], outermost: bool) -> None:
         env, iteration = self.env, self.iteration
-        outer = env.get(loop.counter)
-        for i in range(self.unroller.value(loop.trip, env)):
+        outer = env.get(counter)
+        for i in range(count):
             self.spend()  # iterations without nodes take time too
-            env[loop.counter] = i
+            env[counter] = i
             self.iteration = (*iteration, i)
             if outermost:
                 self.tile = i
-            self.block(loop.body)
+            for action in body:
+                action(self)
         self.iteration = iteration
         if outer is None:
-            env.pop(loop.counter, None)
+            env.pop(counter, None)
         else:
-            env[loop.counter] = outer
-
-    def branch(self, branch: If) -> None:
-        self.block(branch.then if self.unroller.value(branch.condition, self.env) else branch.orelse)
+            env[counter] = outer
 
     def step(self, step: Step) -> None:
         self.env[step.counter] += step.by
 
-    def opaque(self, opaque: Opaque) -> None:
-        """Nothing to execute: the buffers and events concerned are refused before any unrolling."""
-
     def spend(self) -> None:
-        self.unroller.budget -= 1
-        if self.unroller.budget < 0 or len(self.result.preds) > RUN_LIMIT:
+        self.budget -= 1
+        if self.budget < 0 or len(self.result.preds) > RUN_LIMIT:
             raise TooLargeError
 
     def append(self, op: Operation, slot: int = 0) -> int:
         """A new node at the end of this role's chain."""
         self.spend()
-        node = self.result.add(op, self.role, self.iteration, slot, self.tile)
-        if self.last is not None:
-            self.result.preds[node].append(self.last)
-        self.last = node
-        return node
+        preds = [] if self.last is None else [self.last]
+        self.last = self.result.add(op, self.role, self.iteration, slot, self.tile, preds)
+        return self.last
 
-    def access(self, op: Access) -> None:
+    def access(self, op: Access, slot_of: Value, event_slot_of: Value) -> None:
         result = self.result
-        slot = self.unroller.buffer_slot(op.buffer, op.slot, self.env)
+        slot = slot_of(self.env)
         node = self.append(op, slot)
         instance = AccessInstance(len(result.accesses), op, slot, node)
         result.accesses.append(instance)
@@ -183,22 +226,16 @@ class _RoleWalk:
         elif op.ends == "event":
             if op.event is None:
                 raise ModelError(f"an access of {op.buffer} ends at an event but names none")
-            key = (op.event, self.unroller.event_slot(op.event, op.event_slot, self.env))
+            key = (op.event, event_slot_of(self.env))
             # Bytes belong to the setting that this role's next trigger of the slot closes.
-            before = len(result.triggers.get(key, {}).get(self.role, ()))
+            before = len(self.triggers.get(key, ()))
             result.copies.setdefault(key, []).append((before, instance.index))
 
-    def trigger(self, op: Trigger) -> None:
-        slot = self.unroller.event_slot(op.event, op.slot, self.env)
-        node = self.append(op, slot)
-        self.result.triggers.setdefault((op.event, slot), {}).setdefault(self.role, []).append(node)
+    def synchronise(self, op: Trigger | Wait, slot_of: Value, counted: defaultdict[SlotKey, list[int]]) -> None:
+        slot = slot_of(self.env)
+        counted[op.event, slot].append(self.append(op, slot))
 
-    def wait(self, op: Wait) -> None:
-        slot = self.unroller.event_slot(op.event, op.slot, self.env)
-        node = self.append(op, slot)
-        self.result.waits.setdefault((op.event, slot), {}).setdefault(self.role, []).append(node)
-
-    def commit(self, op: Commit) -> None:
+    def commit(self) -> None:
         self.groups.append(self.open_group)
         self.open_group = []
 
@@ -216,20 +253,6 @@ class _RoleWalk:
         if self.last is not None:
             self.result.preds[node].append(self.last)
         self.last = node
-
-
-_HANDLERS: dict[type, Callable[..., None]] = {
-    Access: _RoleWalk.access,
-    Trigger: _RoleWalk.trigger,
-    Wait: _RoleWalk.wait,
-    Commit: _RoleWalk.commit,
-    Drain: _RoleWalk.drain,
-    Barrier: _RoleWalk.barrier,
-    Step: _RoleWalk.step,
-    Opaque: _RoleWalk.opaque,
-    Loop: _RoleWalk.loop,
-    If: _RoleWalk.branch,
-}
 
 
 def unroll(program: Program, values: Mapping[str, int], silent: Collection[str] = ()) -> Unrolling:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Union
+from typing import NamedTuple, Union
 
 from hb_analyzer.model import Access, Barrier, Drain, Operation, Program, Trigger, Wait
 from hb_analyzer.report import Site
@@ -29,7 +29,7 @@ class TooLargeError(Exception):
     """Unrolling would exceed the node budget."""
 
 
-@dataclass
+@dataclass(slots=True)
 class AccessInstance:
     """One execution of an access. ``end`` is None if it never ends."""
 
@@ -40,8 +40,7 @@ class AccessInstance:
     end: int | None = None
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """The ``number``-th setting of an event slot (from 0, initial ones included) and what makes it."""
 
     event: str
@@ -50,6 +49,11 @@ class Setting:
     node: int
     triggers: tuple[int, ...]
     copies: tuple[int, ...]  # indices of accesses
+
+    @property
+    def made_by(self) -> tuple[int, ...]:
+        """What has to happen for it: without bytes to wait for, a setting happens with the last of its triggers."""
+        return (self.node,) if self.copies else self.triggers
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,11 @@ class Unrolling:
     crossing: bool = False  # a barrier joins different tiles
     _meetings: dict[tuple[str, int], tuple[int, set[int]]] = field(default_factory=dict)
 
-    def add(self, op: NodeOperation, role: int, iteration: tuple[int, ...], slot: int, tile: int) -> int:
+    def add(
+        self, op: NodeOperation, role: int, iteration: tuple[int, ...], slot: int, tile: int, preds: list[int]
+    ) -> int:
         node = len(self.preds)
-        self.preds.append([])
+        self.preds.append(preds)
         self.ops.append(op)
         self.roles.append(role)
         self.iterations.append(iteration)
@@ -99,7 +105,7 @@ class Unrolling:
         """The node of the ``count``-th meeting at this barrier, shared by all its members."""
         key = (op.name, count)
         if key not in self._meetings:
-            self._meetings[key] = (self.add(op, role, iteration, 0, tile), {role})
+            self._meetings[key] = (self.add(op, role, iteration, 0, tile, []), {role})
         node, present = self._meetings[key]
         present.add(role)
         self.crossing = self.crossing or self.tiles[node] != tile
@@ -129,21 +135,21 @@ class Unrolling:
         event = next(event for event in self.program.events if event.name == key[0])
         by_role = self.triggers.get(key, {})
         # The k-th setting needs the k-th arrival of every instance that releases the slot.
-        count = min(map(len, by_role.values())) if len(by_role) == event.arrivals else 0
+        triggers = list(zip(*by_role.values(), strict=False)) if len(by_role) == event.arrivals else []
         bound: dict[int, list[int]] = {}
         for number, access in self.copies.get(key, ()):
             if self.roles[self.accesses[access].begin] in by_role:
                 bound.setdefault(number, []).append(access)
         settings: list[Setting] = []
-        for k in range(count):
-            nodes = tuple(instances[k] for instances in by_role.values())
+        for k, nodes in enumerate(triggers):
             copies = tuple(bound.get(k, ()))
             if len(nodes) == 1 and not copies:
                 node = nodes[0]
             else:
                 tile = max(self.tiles[p] for p in nodes)
-                node = self.add(self.ops[nodes[-1]], self.roles[nodes[-1]], self.iterations[nodes[-1]], key[1], tile)
-                self.preds[node] += nodes  # which follow the copies in program order
+                last = nodes[-1]
+                # The triggers follow the copies in program order.
+                node = self.add(self.ops[last], self.roles[last], self.iterations[last], key[1], tile, list(nodes))
             setting = Setting(key[0], key[1], k + event.initial, node, nodes, copies)
             if node != nodes[0]:
                 self.ops[node] = setting
@@ -151,6 +157,7 @@ class Unrolling:
                 self.accesses[a].end = node
             settings.append(setting)
         self.settings[key] = settings
+        count = len(settings)
         for instances in self.waits.get(key, {}).values():
             for number, wait in enumerate(instances):
                 k = number - event.initial
