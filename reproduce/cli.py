@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_DIFFERS
     except Exception as error:
         text, status = (
-            explain(error) if _expected(error) else (everything.report_bug(error, _log_folder()), EXIT_DIFFERS)
+            explain(error) if _expected(error) else (everything.report_bug(error, _log_folder(options)), EXIT_DIFFERS)
         )
         print(text, file=sys.stderr)
         return status
@@ -95,9 +95,9 @@ def _expected(error: Exception) -> bool:
     return isinstance(error, EXPECTED_ERRORS) and not isinstance(error, UnicodeError)
 
 
-def _log_folder() -> Path:
+def _log_folder(options: argparse.Namespace) -> Path:
     """Where a defect is described: with the results, or, where they cannot be written, with other temporary files."""
-    folder = results_folder()
+    folder = results_folder(options.results)
     return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
 
 
@@ -251,14 +251,7 @@ def _csv(options: argparse.Namespace) -> int:
     from reproduce import frames  # pandas takes half a second to import
 
     folder = results_folder(options.results)
-    documents, status = [], 0
-    for name in STEPS:
-        try:
-            if document := results.load(folder, name):
-                documents.append(document)
-        except results.ResultsError as error:  # the others are still worth their files
-            text, status = explain(error)
-            print(text, file=sys.stderr)
+    documents, status = _readable(folder)
     if not documents and not status:
         raise results.NoResultsError(folder)
     for path in frames.write_csv(documents, folder / "csv"):
@@ -270,9 +263,10 @@ def _report(options: argparse.Namespace) -> int:
     from reproduce.html import page  # matplotlib takes half a second to import
 
     folder = results_folder(options.results)
+    status = _readable(folder)[1]
     written = page.write(STEPS, folder, Path(options.out).resolve() if options.out else folder / "report")
     print(f"{written} (opens in any browser, also without a network; figures/ and csv/ lie beside it)")
-    return 0
+    return status
 
 
 def _bundle(options: argparse.Namespace) -> int:
@@ -283,10 +277,19 @@ def _bundle(options: argparse.Namespace) -> int:
     target = Path(options.out).resolve() if options.out else folder / "sala-reproduction.zip"
     if target.is_dir():
         raise ValueError(f"--out {options.out}: a folder; it takes the name of the archive, such as results.zip")
+    status = _readable(folder)[1]
     report = page.write(STEPS, folder, folder / "report").parent
     written = bundle.write(folder, report, target)
     print(f"{written} ({written.stat().st_size / 1e6:.1f} MB): report, results, logs, references")
-    return 0
+    return status
+
+
+def _readable(folder: Path) -> tuple[list[Document], int]:
+    """The results that can be read; says of the others why not, with the exit status that this gives."""
+    documents, problems = results.load_all(folder, STEPS)
+    for error in problems.values():
+        print(explain(error)[0], file=sys.stderr)
+    return list(documents.values()), EXIT_USAGE if problems else 0
 
 
 def _cutlass(options: argparse.Namespace) -> int:

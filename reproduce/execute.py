@@ -54,11 +54,12 @@ def _execute(step: Step, context: Context, progress: Progress) -> Document:
         provenance.describe(context.machine, context.choreo, **uses),
     )
     measurements = step.measurements(context)
+    aside = results.set_aside(context.results, step.name)
     document.records, when, note = kept_records(step, context, document.fingerprint)
     if document.records:
         document.provenance["kept_from"] = when
     pending = [item for item in measurements if item.key not in document.records]
-    progress.kept([item for item in measurements if item.key in document.records], note)
+    progress.kept([item for item in measurements if item.key in document.records], aside or note)
 
     def store(item: Measurement, record: Record) -> None:
         document.records[item.key] = record

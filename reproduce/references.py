@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -38,19 +39,18 @@ def _verify_exact(folder: Path) -> int:
 
 def _verify_timing(folder: Path) -> int:
     findings: list[verify.Finding] = []
-    for name in STEPS:
-        document = results.load(folder, name)
-        if document is None:
-            continue
+    documents, problems = results.load_all(folder, STEPS)
+    for name, document in documents.items():
         profile, here = verify.timing(document)
         if here:
             equal = sum(finding.status == verify.OK for finding in here)
             print(f"{name}: {equal} of {len(here)} timed values within the tolerances of the profile `{profile}`")
         findings += here
+    for error in problems.values():
+        print(error, file=sys.stderr)
     if not findings:
         print(f"no timed results in {folder}: run figure3, table3 or fa on a GPU first")
-        return EXIT_USAGE
-    return _conclude(findings)
+    return _conclude(findings) or (EXIT_USAGE if problems or not findings else 0)
 
 
 def _conclude(findings: list[verify.Finding]) -> int:

@@ -6,12 +6,15 @@ from them, so that a killed run resumes from its records and a table never outli
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +122,13 @@ def check(data: Any, where: str) -> None:
     """Raises ResultsError naming the first place that does not have the format."""
     for error in sorted(_validator().iter_errors(data), key=lambda error: list(map(str, error.absolute_path))):
         place = "/".join(map(str, error.absolute_path)) or "the top level"
-        raise ResultsError(f"{where}: {place}: {error.message}")
+        message = error.message if len(error.message) <= 200 else f"…{error.message[-100:]}"  # it begins with the value
+        raise ResultsError(f"{where}: {place}: {message}")
+
+
+def _digest(data: dict[str, Any]) -> str:
+    text = json.dumps({key: value for key, value in data.items() if key != "digest"})
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def verdicts(document: Document) -> Counter[str]:
@@ -136,6 +145,7 @@ def save(document: Document, results: Path) -> Path:
     data = document.to_json()
     path = path_of(results, document.step)
     check(data, path.name)
+    data["digest"] = _digest(data)
     write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     return path
 
@@ -152,6 +162,8 @@ def load(results: Path, step: str) -> Document | None:
     check(data, str(path))
     if data["step"] != step:
         raise ResultsError(f"{path}: holds results of {data['step']}")
+    if data.get("digest", digest := _digest(data)) != digest:
+        raise ResultsError(f"{path}: was changed after a run wrote it, and is no measurement any more")
     return Document(
         data["step"],
         data["title"],
@@ -161,6 +173,34 @@ def load(results: Path, step: str) -> Document | None:
         tuple(Table.from_json(table) for table in data["tables"]),
         data["complete"],
     )
+
+
+def load_all(results: Path, steps: Iterable[str]) -> tuple[dict[str, Document], dict[str, ResultsError]]:
+    """By step: the documents that are there, and why the others that are there cannot be read."""
+    documents, problems = {}, {}
+    for step in steps:
+        try:
+            document = load(results, step)
+        except ResultsError as error:
+            problems[step] = error
+            continue
+        if document is not None:
+            documents[step] = document
+    return documents, problems
+
+
+def set_aside(results: Path, step: str) -> str:
+    """Renames a results file that :func:`load` refuses, since the run that asks will write a new one; returns what to
+    tell a person, "" if there is no such file."""
+    try:
+        load(results, step)
+        return ""
+    except ResultsError as error:
+        path = path_of(results, step)
+        names = (path.with_name(f"{path.name}.unreadable{number or ''}") for number in count())
+        aside = next(name for name in names if not name.exists())
+        path.rename(aside)
+        return f"{error}: measured again; the file is now {aside.name}"
 
 
 def write_atomically(path: Path, text: str) -> None:

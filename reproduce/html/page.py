@@ -56,7 +56,8 @@ def write(steps: Mapping[str, Step], folder: Path, out: Path, kernels: Sequence[
     ``kernels``: sources to draw instead of every kernel of the project. Raises NoResultsError if there are no results;
     a results file that cannot be read is shown on the page as such.
     """
-    documents, problems = _load(steps, folder)
+    documents, unreadable = results.load_all(folder, steps)
+    problems = {step: str(error) for step, error in unreadable.items()}
     if not documents and not problems:
         raise results.NoResultsError(folder)
     out.mkdir(parents=True, exist_ok=True)
@@ -81,19 +82,6 @@ def write(steps: Mapping[str, Step], folder: Path, out: Path, kernels: Sequence[
     page = out / NAME
     results.write_atomically(page, text)
     return page
-
-
-def _load(steps: Mapping[str, Step], folder: Path) -> tuple[dict[str, Document], dict[str, str]]:
-    documents, problems = {}, {}
-    for name in steps:
-        try:
-            document = results.load(folder, name)
-        except results.ResultsError as error:
-            problems[name] = str(error)
-            continue
-        if document is not None:
-            documents[name] = document
-    return documents, problems
 
 
 def _counts(documents: Sequence[Document]) -> list[tuple[str, str, int, str]]:

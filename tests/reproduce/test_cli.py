@@ -13,6 +13,7 @@ import pytest
 
 from reproduce import cli, results
 from reproduce.choreo import Choreo
+from reproduce.html import page
 from reproduce.lock import lock
 
 
@@ -256,6 +257,19 @@ def test_a_gpu_setting_that_cannot_be_used(monkeypatch, capsys, setting: str, me
     monkeypatch.setenv("GPU", setting)
     assert cli.main(["all", "--dry-run"]) == 2
     assert capsys.readouterr().err == f"{message}\n"
+
+
+@pytest.mark.parametrize("command", ["status", "csv", "verify timing", "golden", "bundle", "figure2 --dry-run"])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b'{"format": 1}'])
+def test_damaged_results_are_one_line(command: str, content: bytes, tmp_path: Path, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("COLUMNS", "500")
+    monkeypatch.setattr(page, "write", lambda steps, folder, out: folder / "report" / "report.html")
+    (tmp_path / "figure2.json").write_bytes(content)
+    shows_all = command.split()[0] in ("status", "figure2")
+    assert cli.main([*command.split(), "--results", str(tmp_path)]) == (0 if shows_all else 2)
+    out, err = capsys.readouterr()
+    assert "figure2.json: " in (out if shows_all else err) and "defect" not in err
+    assert (tmp_path / "figure2.json").read_bytes() == content
 
 
 def test_the_guides_check_option(two_steps, capsys) -> None:  # type: ignore[no-untyped-def]

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from reproduce.everything import Campaign, one_after_another, side_by_side
-from reproduce.results import Document, path_of, save
+from reproduce.results import Document, save
 from reproduce.schedule import Job
 from tests.reproduce.test_results import document
 
@@ -48,11 +48,12 @@ def test_a_step_that_breaks_is_told_and_its_old_results_are_not_shown(run, text:
 
 def test_the_results_of_this_run_are_shown(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     change = f"""
-import datetime, json, pathlib
-path = pathlib.Path({str(path_of(tmp_path, "x"))!r})
-data = json.loads(path.read_text())
-data["provenance"]["started"] = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-path.write_text(json.dumps(data))
+import pathlib
+from reproduce import provenance, results
+folder = pathlib.Path({str(tmp_path)!r})
+document = results.load(folder, "x")
+document.provenance["started"] = provenance.now()
+results.save(document, folder)
 print("a line")
 """
     status, out = run(x=change)

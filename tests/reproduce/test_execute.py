@@ -113,10 +113,14 @@ def test_an_interrupted_run_keeps_its_records(context: Context, quiet) -> None: 
 
 
 def test_a_damaged_results_file_is_measured_again(context: Context, quiet) -> None:  # type: ignore[no-untyped-def]
+    """And kept beside the new one, each time."""
     context.results.mkdir()
-    (context.results / "probe.json").write_text("{")
-    document = execute(step_of(Measurement("a", lambda context: {"value": 1})), context, quiet)
-    assert document.complete and "cannot be read" in quiet.note
+    for content, name in (("{", "probe.json.unreadable"), ("[", "probe.json.unreadable1")):
+        (context.results / "probe.json").write_text(content)
+        document = execute(step_of(Measurement("a", lambda context: {"value": 1})), context, quiet)
+        assert document.complete and "cannot be read" in quiet.note and f"the file is now {name}" in quiet.note
+        assert (context.results / name).read_text() == content
+        assert results.load(context.results, "probe") == document
 
 
 def test_two_runs_of_a_step_exclude_each_other(context: Context, quiet) -> None:  # type: ignore[no-untyped-def]

@@ -47,10 +47,10 @@ def test_a_file_of_another_format_is_refused_with_the_place(tmp_path: Path) -> N
         results.load(tmp_path, "x")
 
 
-def test_a_file_from_before_gpu_states_is_read(tmp_path: Path) -> None:
+def test_a_file_from_before_gpu_states_and_digests_is_read(tmp_path: Path) -> None:
     path = results.save(document(), tmp_path)
     data = json.loads(path.read_text())
-    del data["records"]["k"]["gpu_state"], data["tables"][0]["rows"][0]["cells"]["a"]["slowed_by"]
+    del data["digest"], data["records"]["k"]["gpu_state"], data["tables"][0]["rows"][0]["cells"]["a"]["slowed_by"]
     path.write_text(json.dumps(data))
     assert results.load(tmp_path, "x") == document()
 
@@ -103,6 +103,37 @@ def test_garbage_is_one_error_that_names_the_file(text: str, tmp_path: Path) -> 
     results.path_of(tmp_path, "x").write_text(text)
     with pytest.raises(results.ResultsError, match=r"x\.json: "):
         results.load(tmp_path, "x")
+
+
+@pytest.mark.parametrize("value", ["many", 6, None, True])
+def test_what_was_changed_by_hand_is_no_measurement(value: object, tmp_path: Path) -> None:
+    """Of the right type or not: a value is what the run wrote, and a table what was made from it."""
+    path = results.save(document(), tmp_path)
+    for place in (("records", "k", "values", "v"), ("tables", 0, "rows", 0, "cells", "a", "value")):
+        data = part = json.loads(path.read_text())
+        for key in place[:-1]:
+            part = part[key]
+        part[place[-1]] = value
+        results.path_of(tmp_path, "x").with_name("y.json").write_text(json.dumps({**data, "step": "y"}))
+        with pytest.raises(results.ResultsError, match=r"y\.json: was changed after a run wrote it"):
+            results.load(tmp_path, "y")
+
+
+def test_a_message_about_a_long_value_is_short(tmp_path: Path) -> None:
+    data = {**document().to_json(), "tables": "x" * 10_000}
+    results.path_of(tmp_path, "x").write_text(json.dumps(data))
+    with pytest.raises(results.ResultsError, match="xxx' is not of type 'array'") as caught:
+        results.load(tmp_path, "x")
+    assert len(str(caught.value)) < 300 + len(str(tmp_path))
+
+
+def test_those_that_can_be_read_and_why_not_the_others(tmp_path: Path) -> None:
+    results.save(document(), tmp_path)
+    (tmp_path / "y.json").write_bytes(b"\xff\xfe")
+    documents, problems = results.load_all(tmp_path, ["x", "y", "z"])
+    assert (
+        list(documents) == ["x"] and "y.json: cannot be read ('utf-8' codec" in str(problems.pop("y")) and not problems
+    )
 
 
 def test_a_file_of_another_step_is_refused(tmp_path: Path) -> None:
