@@ -1,4 +1,4 @@
-"""``inv shell`` in a container of a real engine: what is typed at a terminal, and what comes through a pipe."""
+"""``./ae shell`` in a container of a real engine: what is typed at a terminal, and what comes through a pipe."""
 
 from __future__ import annotations
 
