@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -59,23 +60,55 @@ _REGISTER = re.compile(r"%[A-Za-z_]\w*(?:\.[xyz])?|[A-Za-z_]\w*@\d+")
 
 @dataclass(frozen=True)
 class Effect:
-    """``targets``: registers that it writes; ``sinks``: those that decide its event; ``sources``: those of which it
-    makes its targets. ``pure``: it does nothing but write registers."""
+    """``targets``: registers that it may write. Sets of registers (:func:`names`): ``written``, the same; ``killed``,
+    those that it writes in any case; ``sinks``, those that decide its event, or whether it runs; ``sources``, those of
+    which it makes its targets. ``pure``: it does nothing but write registers. ``branches``, ``ends``: it goes
+    elsewhere; its threads end in any case."""
 
     targets: tuple[str, ...]
-    sinks: frozenset[str]
-    sources: frozenset[str]
+    written: int
+    killed: int
+    sinks: int
+    sources: int
     pure: bool
+    branches: bool
+    ends: bool
 
 
 @lru_cache(maxsize=1 << 16)  # of a module seen before, little has changed
-def effect_of(opcode: str, operands: tuple[str, ...]) -> Effect:
+def effect_of(opcode: str, operands: tuple[str, ...], guard: str | None) -> Effect:
+    """``guard``: the register that decides whether it runs."""
+    targets = _targets(opcode, operands)
     return Effect(
-        tuple(_targets(opcode, operands)),
-        frozenset(_REGISTER.findall(" ".join(_sinks(opcode, operands)))),
-        frozenset(_REGISTER.findall(" ".join(operands[1:]))),
+        tuple(targets),
+        _bits(targets),
+        0 if guard else _bits(targets),
+        _bits(_REGISTER.findall(" ".join((*_sinks(opcode, operands), guard or "")))),
+        _bits(_REGISTER.findall(" ".join(operands[1:]))),
         opcode.split(".")[0] in PURE,
+        opcode.startswith("bra"),
+        opcode in ("ret", "exit", "trap") and not guard,
     )
+
+
+_numbers: dict[str, int] = {}  # register → its bit
+
+
+def _bits(registers: Iterable[str]) -> int:
+    mask = 0
+    for name in registers:
+        mask |= 1 << _numbers.setdefault(name, len(_numbers))
+    return mask
+
+
+def names(mask: int) -> frozenset[str]:
+    """The registers of a set."""
+    known = list(_numbers)
+    found = []
+    while mask:
+        found.append(known[mask.bit_length() - 1])
+        mask ^= 1 << mask.bit_length() - 1
+    return frozenset(found)
 
 
 def _targets(opcode: str, operands: tuple[str, ...]) -> list[str]:

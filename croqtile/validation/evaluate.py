@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from croqtile.validation import addresses
 from croqtile.validation.counters import counted
@@ -43,6 +43,7 @@ class Evaluator:
         self.modulus, self.count = modulus, count
         self.trips = trips
         self._known: dict[tuple[str, tuple[Value, ...]], Value] = {}  # what does not depend on bounds
+        self._launched: dict[tuple[str, tuple[Scalar, ...]], Scalar] = {}
 
     def apply(self, opcode: str, args: tuple[Value, ...], bounds: Mapping[str, Bounds]) -> Value:
         known = self._known.get((opcode, args))
@@ -77,12 +78,12 @@ class Evaluator:
             result = integer(name, form, kind, args)  # type: ignore[arg-type]
             return UNKNOWN if result is None else result
         if any(isinstance(arg, Launch) for arg in args):
-            return self._launch(name, form, kind, args)
+            return self._launch(opcode, args)
         if any(isinstance(arg, Shared) for arg in args):
             return addresses.address(name, form, args)
         made = counted(name, form, args, bounds, self.modulus)
         if made is UNKNOWN and name != "setp" and all(isinstance(arg, (int, Trip)) for arg in args):
-            return self._launch(name, form, kind, args)  # a trip count is a launch value, too
+            return self._launch(opcode, args)  # a trip count is a launch value, too
         return made
 
     def _convert(self, form: list[str], value: Scalar) -> Scalar:
@@ -98,7 +99,14 @@ class Evaluator:
 
     # -- values that the launch decides
 
-    def _launch(self, name: str, form: Sequence[str], kind: str, args: tuple[Scalar, ...]) -> Scalar:
+    def _launch(self, opcode: str, args: tuple[Scalar, ...]) -> Scalar:
+        if (opcode, args) not in self._launched:
+            self._launched[opcode, args] = self._at_samples(opcode, args)
+        return self._launched[opcode, args]
+
+    def _at_samples(self, opcode: str, args: tuple[Scalar, ...]) -> Scalar:
+        name, *form = opcode.split(".")
+        kind = form[-1]
         rows = []
         for arg in args:
             found = self.samples(arg)

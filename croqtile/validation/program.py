@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from croqtile.validation.effects import Effect, effect_of
+from croqtile.validation.effects import Effect, effect_of, names
 from croqtile.validation.evaluate import Evaluator
 from croqtile.validation.events import Refusal
 from croqtile.validation.host import HostSide
@@ -29,55 +31,57 @@ class Program:
     heads: Mapping[int, frozenset[str]] = field(init=False)
 
     def __post_init__(self) -> None:
-        instructions, labels = self.entry.instructions, self.entry.labels
-        self.effects = [effect_of(instruction.opcode, instruction.operands) for instruction in instructions]
-        heads = set()
-        for position, instruction in enumerate(instructions):
-            if instruction.opcode.startswith("bra"):
-                if instruction.operands[0] not in labels:
-                    raise Refusal(f"no label {instruction.operands[0]}", instruction.line)
-                if labels[instruction.operands[0]] <= position:
-                    heads.add(labels[instruction.operands[0]])
-        live = self._live()
-        relevant = frozenset().union(*set(live))
-        self.written = [tuple(name for name in effect.targets if name in relevant) for effect in self.effects]
-        self.heads = {position: live[position] for position in heads}
+        instructions = self.entry.instructions
+        self.effects = [effect_of(i.opcode, i.operands, i.guard[0] if i.guard else None) for i in instructions]
+        jumps = self._jumps()
+        live = self._live(jumps)
+        self.heads = {target: names(live[target]) for position, target in jumps.items() if target <= position}
+        relevant = functools.reduce(operator.or_, live)
+        known = names(relevant)
+        self.written = [
+            tuple(name for name in effect.targets if name in known) if effect.written & relevant else ()
+            for effect in self.effects
+        ]
         self.idle = [0] * (len(instructions) + 1)
         for position in range(len(instructions) - 1, -1, -1):
             if self.effects[position].pure and not self.written[position] and not instructions[position].guard:
-                self.idle[position] = 1 if position + 1 in heads else self.idle[position + 1] + 1
+                self.idle[position] = 1 if position + 1 in self.heads else self.idle[position + 1] + 1
 
-    def _live(self) -> list[frozenset[str]]:
-        """Before each instruction, the registers on which some event or branch after it depends."""
-        instructions, labels = self.entry.instructions, self.entry.labels
-        before: list[list[int]] = [[position - 1] if position else [] for position in range(len(instructions) + 1)]
-        for position, instruction in enumerate(instructions):
-            if instruction.opcode.startswith("bra"):
-                before[labels[instruction.operands[0]]].append(position)
-        live: list[frozenset[str]] = [frozenset()] * (len(instructions) + 1)
-        stale = [True] * len(instructions)
+    def _jumps(self) -> dict[int, int]:
+        """Where branches lead."""
+        jumps = {}
+        for position, effect in enumerate(self.effects):
+            if effect.branches:
+                instruction = self.entry.instructions[position]
+                if instruction.operands[0] not in self.entry.labels:
+                    raise Refusal(f"no label {instruction.operands[0]}", instruction.line)
+                jumps[position] = self.entry.labels[instruction.operands[0]]
+        return jumps
+
+    def _live(self, jumps: Mapping[int, int]) -> list[int]:
+        """Before each instruction, the set of registers on which some event or branch after it depends."""
+        live = [0] * (len(self.effects) + 1)
+        branches: dict[int, list[int]] = {}  # to a position
+        for position, target in jumps.items():
+            branches.setdefault(target, []).append(position)
+        stale = [True] * len(self.effects)
         while any(stale):
-            for position in range(len(instructions) - 1, -1, -1):
+            for position in range(len(self.effects) - 1, -1, -1):
                 if not stale[position]:
                     continue
                 stale[position] = False
-                found = self._live_before(position, live)
-                if found is not live[position] and found != live[position]:
+                effect, found = self.effects[position], live[position + 1]
+                if effect.branches:
+                    jump = live[jumps[position]]
+                    found = found | jump if self.entry.instructions[position].guard else jump
+                elif effect.ends:
+                    found = 0
+                if found & effect.written:
+                    found = found & ~effect.killed | effect.sources
+                found |= effect.sinks
+                if found != live[position]:
                     live[position] = found
-                    for other in before[position]:
-                        stale[other] = True
+                    stale[max(position - 1, 0)] = True
+                    for branch in branches.get(position, ()):
+                        stale[branch] = True
         return live
-
-    def _live_before(self, position: int, live: list[frozenset[str]]) -> frozenset[str]:
-        instruction, effect = self.entry.instructions[position], self.effects[position]
-        found, guard = live[position + 1], instruction.guard
-        if instruction.opcode.startswith("bra"):
-            jump = live[self.entry.labels[instruction.operands[0]]]
-            found = jump | found if guard else jump
-        elif instruction.opcode in ("ret", "exit", "trap") and guard is None:
-            found = frozenset()
-        if not found.isdisjoint(effect.targets):
-            found = (found if guard else found.difference(effect.targets)) | effect.sources
-        if not effect.sinks <= found:
-            found |= effect.sinks
-        return found | {guard[0]} if guard and guard[0] not in found else found

@@ -51,6 +51,7 @@ class Entry:
 
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_NO_NEWLINE = re.compile(r"[^\n]")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(")
 _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.\w+\s+([\w$]+)")
 _SHARED = re.compile(r"\.(extern\s+\.)?shared\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)\s*((?:\[\d*\])*)\s*;")
@@ -64,7 +65,7 @@ _SIZES = {"b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "b32": 4, "u32": 4, "f3
 
 def without_comments(text: str) -> str:
     """Comments become spaces, so that positions and lines stay."""
-    return _COMMENT.sub(lambda found: "\n".join(" " * len(line) for line in found[0].split("\n")), text)
+    return _COMMENT.sub(lambda found: _NO_NEWLINE.sub(" ", found[0]) if "\n" in found[0] else " " * len(found[0]), text)
 
 
 def find_entry(text: str, function: str) -> tuple[str, int, int]:
@@ -117,22 +118,22 @@ class _Body:
         scopes, number = [0], 0  # 0: none
         line, counted = 1, 0
         while found := _TOKEN.match(text, start, end):
-            first = found.start(found.lastgroup or 0)
+            kind, start = str(found.lastgroup), found.end()
+            value, first = found[kind], found.start(kind)
             line, counted = line + text.count("\n", counted, first), first
-            if found["label"]:
-                name = _local(found["label"], scopes[-1])
+            if kind == "label":
+                name = _local(value, scopes[-1])
                 if name in self.labels:
                     raise PtxError(f"line {line}: the label {name} stands twice")
                 self.labels[name] = len(self.instructions)
-            elif found["statement"]:
-                if not found["statement"].startswith("."):  # a declaration or directive
-                    self.instructions.append(Instruction(*_instruction(found["statement"], scopes[-1]), line))
-            elif found["mark"] == "{":
+            elif kind == "statement":
+                if value[0] != ".":  # a declaration or directive
+                    self.instructions.append(Instruction(*_instruction(value, scopes[-1]), line))
+            elif value == "{":
                 number += 1
                 scopes.append(number)
-            elif found["mark"] == "}":
+            elif value == "}":
                 scopes.pop()
-            start = found.end()
         rest = text[start:end].lstrip()
         if rest:
             line += text.count("\n", counted, end - len(rest))
