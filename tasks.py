@@ -198,8 +198,10 @@ def clean(c: Context, results: bool = False) -> None:
     """Remove build/ (with --results also results/); refuses while a run uses them."""
     try:
         print("\n".join(clean_up(ROOT, results=results)))
-    except (LockedError, ValueError, OSError) as error:
+    except (LockedError, ValueError) as error:
         _stop(error)
+    except OSError as error:
+        _stop(f"build/ or results/ cannot be removed: {error.strerror} ({error.filename})")
 
 
 @task

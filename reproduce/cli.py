@@ -28,6 +28,7 @@ from reproduce.running import (
     EXIT_INTERRUPTED,
     EXIT_LOCKED,
     EXIT_USAGE,
+    NEEDS_CLONE,
     check_writable,
     context_for,
     outcome,
@@ -83,8 +84,9 @@ def explain(error: Exception) -> tuple[str, int]:
             "make room, and the same command goes on from there.",
             EXIT_USAGE,
         )
-    if error.filename and Path(os.fsdecode(error.filename)).is_relative_to(ROOT / "build"):
-        advice = "programs are made in build/ of the project, which must be writable: use a copy that is"
+    written = Path(os.fsdecode(error.filename)) if error.filename else ROOT
+    if written.is_relative_to(ROOT / "build") or written.is_relative_to(ROOT / "expected"):
+        advice = NEEDS_CLONE
     else:
         advice = "--results DIR or RESULTS=DIR chooses another place"
     return f"cannot write{place}: {error.strerror} ({advice})", EXIT_USAGE

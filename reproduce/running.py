@@ -17,6 +17,7 @@ from reproduce.results import Document
 from reproduce.step import Context, Options, Step
 from reproduce.tables import DIFFERS, FAILED, NO_RUN
 
+NEEDS_CLONE = "use a clone of the project that you may write to; only the results may lie elsewhere: --results DIR"
 EXIT_DIFFERS, EXIT_USAGE, EXIT_LOCKED, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 

@@ -10,6 +10,7 @@ from reproduce import ROOT, claims, kernels, ncu, programs, workloads
 from reproduce.choreo import Choreo
 from reproduce.machine import Machine, Need
 from reproduce.programs import OutOfBoundError, Program
+from reproduce.running import NEEDS_CLONE
 from reproduce.step import Context, FailedError, NoRunError, NotMeasuredError
 
 KERNEL = "matmul_f16_dyn_sm90_warpspec_1p1c_64x128_4s"
@@ -61,6 +62,8 @@ class Trial:
             found = run()
         except NotMeasuredError as error:
             self.stages.append(Stage(name, None, "not here: no permission", str(error)))
+        except OSError as error:
+            self.stages.append(Stage(name, False, f"cannot write {error.filename}: {error.strerror}", NEEDS_CLONE))
         except (FailedError, NoRunError, OutOfBoundError) as error:
             self.stages.append(Stage(name, False, str(error), f"logs: {self._context.log('x').parent}"))
         else:

@@ -184,6 +184,7 @@ def test_a_folder_that_cannot_be_written(project: Path) -> None:
     finally:
         project.chmod(0o755)
     assert done.returncode == 2 and f"{project} cannot be written" in done.stderr and "venv" not in done.stderr[:20]
+    assert "only the results may lie" in done.stderr
 
 
 @pytest.mark.parametrize("stage", ["pip install", "tasks.py"])

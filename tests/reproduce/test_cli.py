@@ -90,7 +90,7 @@ def test_all_stops_at_once_where_it_cannot_write(
 
 def test_build_folder_that_cannot_be_written_is_not_blamed_on_the_results() -> None:
     text, status = cli.explain(OSError(errno.EROFS, "Read-only file system", str(cli.ROOT / "build" / "steps")))
-    assert status == 2 and "use a copy that is" in text and "--results" not in text
+    assert status == 2 and "use a clone of the project that you may write to; only the results may lie" in text
 
 
 def test_a_defect_is_one_line_and_a_log(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 from collections.abc import Callable
@@ -52,6 +53,16 @@ def test_one_kernel_from_end_to_end(tmp_path: Path) -> None:
     assert found["one kernel: program"].found.startswith("72 registers, 0 B of spills")
     assert found["one kernel: on the GPU"].found.startswith("GEMM 512³: Test Passed")
     assert found["one kernel: under ncu"].found.startswith("99328 B of dynamic shared memory, 2 CTAs/SM")
+
+
+def test_a_project_that_cannot_be_written_is_one_stage_that_is_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(*arguments: object, **options: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", "/project/build/steps")
+
+    monkeypatch.setattr(trial.programs, "build", build)
+    stage = checks(FakeMachine(None, "13.0.88"))["one kernel: program"]
+    assert stage.ok is False and stage.found == "cannot write /project/build/steps: Read-only file system"
+    assert "use a clone of the project that you may write to" in stage.advice
 
 
 def test_a_stage_that_fails_is_not_ok_and_the_next_ones_say_why(
