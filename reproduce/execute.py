@@ -121,9 +121,10 @@ def unmet(item: Measurement, context: Context, assuming: Collection[Need] = ()) 
 
 
 def _measure(items: Iterable[Measurement], context: Context, store: _Store) -> None:
-    """Parallel measurements first, over the cores; then the others, one by one, with nothing beside them."""
+    """Parallel measurements first, over the cores, from the longest on, so that none is left alone at the end; then the
+    others, one by one, with nothing beside them."""
     items = list(items)
-    together = [item for item in items if item.parallel]
+    together = sorted((item for item in items if item.parallel), key=lambda item: -item.seconds)
     if together:
         pool = ThreadPoolExecutor(min(len(together), cores()))
         try:

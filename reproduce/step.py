@@ -69,7 +69,8 @@ class Context:
 class Measurement:
     """One unit of work, kept or repeated as a whole: ``run`` returns values by name or raises one of the errors above.
 
-    ``seconds`` is an estimate for the progress display. ``parallel`` allows others to run beside it (never timing).
+    ``seconds`` is an estimate, for the progress display and the order of those that are ``parallel``: that others may
+    run beside (never timing).
     ``timed``: its values are times, or made from times; the GPU's state is sampled beside it.
     """
 

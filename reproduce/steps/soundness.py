@@ -20,6 +20,14 @@ from reproduce.tables import DIFFERS, EQUAL, MEASURED, SHOWN, Cell, Column, Row,
 
 PROGRAMS = 2000
 LIMIT_S = 1800.0
+# Mutants of most programs take seconds; these have many, and long executions (measured with 16 at once).
+_MUTANTS_S = {
+    "example/fa3_persistent": 60.0,
+    "kernel/fa_3s": 50.0,
+    "kernel/fa_tuned_1p2c": 30.0,
+    "kernel/fa_tuned_1p2c_nobarrier": 30.0,
+    "example/cutlass_cooperative_128x128_4s": 20.0,
+}
 _GROUPS = ("simulator", "translation", "stress")
 _CLAIMS = ("overlap", "placement", "deadlock", "overrun", "race", "unawaited")
 _FATES = ("arrivals", "deadlock", "overrun", "race", "unawaited", "refused", "equivalent", "open", "survived")
@@ -53,7 +61,8 @@ def _simulator() -> list[Measurement]:
     ]
     for name in _subjects():
         found.append(Measurement(f"executions.{name}", partial(_executions, name=name), seconds=3.0, parallel=True))
-        found.append(Measurement(f"mutants.{name}", partial(_mutants, name=name), seconds=6.0, parallel=True))
+        seconds = _MUTANTS_S.get(name, 5.0)
+        found.append(Measurement(f"mutants.{name}", partial(_mutants, name=name), seconds=seconds, parallel=True))
         found.append(Measurement(f"bytes.{name}", partial(_bytes, name=name), seconds=1.0, parallel=True))
     return found
 

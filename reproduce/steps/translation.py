@@ -25,7 +25,13 @@ def _names() -> list[str]:
 def measurements(run: Run) -> list[Measurement]:
     """``run``: as in ``steps/soundness.py``."""
     return [
-        Measurement(f"translation.{name}", partial(_measure, run=run, name=name), NEEDS, seconds=40.0, parallel=True)
+        Measurement(
+            f"translation.{name}",
+            partial(_measure, run=run, name=name),
+            NEEDS,
+            seconds=20.0 if name.startswith("fa_") else 8.0,  # attention: three times the instructions of a GEMM
+            parallel=True,
+        )
         for name in _names()
     ]
 

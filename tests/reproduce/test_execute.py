@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from reproduce.lock import LockedError, is_held, lock
 from reproduce.machine import Need
 from reproduce.results import Record
 from reproduce.step import Context, FailedError, Measurement, NoRunError, NotMeasuredError, Options, Step
-from reproduce.tables import Table
+from reproduce.tables import Scalar, Table
 
 
 def step_of(*items: Measurement) -> Step:
@@ -63,6 +64,23 @@ def test_every_ending_becomes_a_record_and_the_next_measurement_runs(context: Co
     assert document.complete and results.load(context.results, "probe") == document
 
 
+def test_the_longest_of_those_that_run_together_start_first(
+    context: Context, quiet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reproduce.execute.cores", lambda: 1)
+    started: list[str] = []
+
+    def item(key: str, seconds: float, parallel: bool = True) -> Measurement:
+        def run(context: Context) -> dict[str, Scalar]:
+            started.append(key)
+            return {}
+
+        return Measurement(key, run, seconds=seconds, parallel=parallel)
+
+    execute(step_of(item("alone", 9, False), item("a", 1), item("long", 5), item("b", 1)), context, quiet)
+    assert started == ["long", "a", "b", "alone"]
+
+
 def test_a_rerun_keeps_what_was_measured_and_repeats_the_rest(context: Context, quiet) -> None:  # type: ignore[no-untyped-def]
     runs = {"good": 0, "bad": 0}
 
@@ -85,11 +103,7 @@ def test_a_rerun_keeps_what_was_measured_and_repeats_the_rest(context: Context, 
     assert runs == {"good": 2, "bad": 3}
 
 
-def test_other_sources_are_measured_again(
-    context: Context,
-    quiet,  # type: ignore[no-untyped-def]
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_other_sources_are_measured_again(context: Context, quiet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     step = step_of(Measurement("a", lambda context: {"value": 1}))
     execute(step, context, quiet)
     monkeypatch.setattr(provenance, "fingerprint", lambda *args, **kwargs: "other")

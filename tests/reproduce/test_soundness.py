@@ -29,6 +29,10 @@ def test_every_kernel_and_example_is_a_subject() -> None:
     assert len([name for name in names if name.startswith("kernel/")]) == len(list(Path("kernels").glob("*/*.co")))
 
 
+def test_estimates_are_of_subjects() -> None:
+    assert step._MUTANTS_S.keys() <= {name for name, _ in soundness.subjects()}
+
+
 def test_a_kernel_under_all_schedules(capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = data(capsys, "exhaustive", "--only", KERNEL).values()
     assert found["covered"] == len(soundness.COUNTS) and found["warps_covered"] == len(soundness.WARP_COUNTS)
