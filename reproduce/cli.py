@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -116,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         step.add_argument("--gpu", metavar="N", help="GPU to use (default: $GPU, else 0); all: several, such as 0,1")
         step.add_argument("--dry-run", action="store_true", help="say what would run and how long; run nothing")
-        step.add_argument("--seeds", type=int, metavar="N", help="soundness: seeds of each stressed build")
+        step.add_argument("--seeds", metavar="N", help="soundness: seeds of each stressed build")
         step.add_argument("--cuda", default="", metavar="13.0,…", help="CUDA minors that `registers` compares")
         step.add_argument(
             "--show-race", action="store_true", help="table2: also run the unions that the engine refuses"
@@ -129,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     _add(commands, "status", _status, "what is done: every step's results and whether they are of these sources")
     _add(commands, "list", _list, "the steps with their time and needs")
     check = _add(commands, "verify", references.check, "compare results to expected/, making what is missing")
-    check.add_argument("kind", choices=["exact", "timing"])
+    check.add_argument("kind", metavar="exact | timing")
     reference = _add(
         commands, "golden", references.rewrite, "how the results differ from expected/; --update rewrites it"
     )
@@ -163,16 +164,22 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(filter(None, text.split(",")))
 
 
+def _seeds(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not re.fullmatch(r"0*[1-9]\d{0,5}", text, re.ASCII):
+        raise ValueError(f"--seeds {text}: a number from 1 to 999999 is needed")
+    return int(text)
+
+
 def _run_steps(options: argparse.Namespace) -> int:
     chosen = Options(
         _words(options.only),
         options.fresh,
         _words(options.cuda),
         options.show_race,
-        options.seeds or 0,
+        _seeds(options.seeds),
     )
-    if options.seeds is not None and options.seeds < 1:
-        raise ValueError(f"--seeds {options.seeds}: at least 1 is needed")
     folder, gpus = results_folder(options.results), _gpus(options)
     gpu = gpus[0] if gpus else None
     if options.dry_run:

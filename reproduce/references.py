@@ -16,8 +16,10 @@ from reproduce.steps import STEPS
 
 
 def check(options: argparse.Namespace) -> int:
-    folder = results_folder(options.results)
-    return _verify_exact(folder) if options.kind == "exact" else _verify_timing(folder)
+    kinds = {"exact": _verify_exact, "timing": _verify_timing}
+    if options.kind not in kinds:
+        raise ValueError(f"verify compares {' or '.join(kinds)} results; got `{options.kind}`")
+    return kinds[options.kind](results_folder(options.results))
 
 
 def _verify_exact(folder: Path) -> int:
@@ -82,16 +84,26 @@ def _references(options: argparse.Namespace) -> list[tuple[Path, dict[str, Any]]
         unknown = [name for name in options.steps if name not in STEPS]
         if unknown:
             raise ValueError(f"there is no step `{unknown[0]}`: {', '.join(STEPS)}")
-        folder = results_folder(options.results)
         # What only a GPU can make is no exact reference: it could not be verified without one.
-        names = [name for name in options.steps or STEPS if Need.GPU not in STEPS[name].needs]
+        timed = [name for name in STEPS if Need.GPU in STEPS[name].needs]
+        for name in options.steps:
+            if name in timed:
+                raise ValueError(f"{name} has no exact reference, since it needs a GPU: --timing makes a GPU's profile")
+        folder = results_folder(options.results)
+        names = [name for name in options.steps or STEPS if name not in timed]
         documents = [document for name in names if (document := results.load(folder, name))]
-        exact = [(document, golden.exact_reference(document)) for document in documents]
-        return [(verify.EXPECTED / "exact" / f"{doc.step}.json", made) for doc, made in exact if made["values"]]
+        if not documents:
+            raise results.NoResultsError(folder, names[0])
+        exact = [(verify.EXPECTED / "exact" / f"{each.step}.json", each) for each in documents]
+        made = [(path, golden.exact_reference(document, _previous(path))) for path, document in exact]
+        return [(path, reference) for path, reference in made if reference["values"]]
     runs = [[document for name in STEPS if (document := results.load(Path(run), name))] for run in options.timing]
     runs = [run for run in runs if run]
     if not runs:
         raise ValueError(f"no results in {', '.join(options.timing)}")
     path = golden.profile_path(runs[-1])
-    previous = verify.load_reference(path) if path.exists() else None
-    return [(path, golden.timing_reference(runs, previous))]
+    return [(path, golden.timing_reference(runs, _previous(path)))]
+
+
+def _previous(path: Path) -> dict[str, Any] | None:
+    return verify.load_reference(path) if path.exists() else None

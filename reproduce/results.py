@@ -30,8 +30,8 @@ class ResultsError(Exception):
 class NoResultsError(Exception):
     """A folder without results; the message says how to make some."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(f"no results in {folder}: run a step first, for example ./ae figure2")
+    def __init__(self, folder: Path, step: str = "figure2") -> None:
+        super().__init__(f"no results in {folder}: run a step first, for example ./ae {step}")
 
 
 @dataclass(frozen=True)

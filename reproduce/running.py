@@ -48,7 +48,11 @@ def outcome(document: Document) -> int:
 
 
 def results_folder(chosen: str | None = None) -> Path:
-    return Path(chosen or os.environ.get("RESULTS") or ROOT / "results").resolve()
+    """Raises ValueError for a file."""
+    folder = Path(chosen or os.environ.get("RESULTS") or ROOT / "results").resolve()
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: --results and RESULTS take a folder")
+    return folder
 
 
 def check_writable(folder: Path) -> None:

@@ -18,6 +18,13 @@ def test_an_exact_reference_says_who_measured(tmp_path: Path) -> None:
     assert made["values"] == {"s/t/r/regs": 72}
 
 
+def test_references_that_a_machine_cannot_measure_are_kept() -> None:
+    previous = {"values": {"s/t/r/bytes": 4, "s/t/r/regs": 70, "s/t/gone/regs": 1}}
+    absent, failed = Cell(None, "not measured", "no nvcc"), Cell(None, "failed", "wrong")
+    assert golden.exact_reference(document(regs=absent), previous)["values"] == {"s/t/r/bytes": 5, "s/t/r/regs": 70}
+    assert golden.exact_reference(document(regs=failed), previous)["values"] == {"s/t/r/bytes": 5}
+
+
 def test_the_difference_comes_first(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     made = golden.exact_reference(document())
