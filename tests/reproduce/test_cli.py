@@ -71,9 +71,10 @@ def test_a_place_that_cannot_be_written_is_one_line_and_status_2(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    assert cli.main(["figure2", "--results", str(tmp_path / "file" / "in")]) == 2
+    place = tmp_path / "file" / "in"
+    assert cli.main(["figure2", "--results", str(place)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"cannot write {tmp_path / 'file' / 'in'}") and "--results DIR" in error and error.count("\n") == 1
+    assert error.startswith(f"cannot write {place}") and "--results DIR" in error and error.count("\n") == 1
 
 
 def test_all_stops_at_once_where_it_cannot_write(
