@@ -20,15 +20,21 @@ class Executor:
         self.program, self.threads = program, threads
         self._constants = Constants(program, warpgroup)
 
+    def compute(self, state: State[Follower], instruction: Instruction) -> None:
+        """An instruction that does nothing but write registers. Raises Undetermined."""
+        written, registers, constants = self.program.written[state.position], state.registers, self._constants
+        if len(written) == 1 and instruction.operands[0] == written[0]:
+            args = tuple([registers[x] if x in registers else constants[x] for x in instruction.operands[1:]])
+            registers[written[0]] = self.program.evaluator.apply(instruction.opcode, args, state.bounds)
+        else:
+            for name in written:
+                registers[name] = UNKNOWN
+
     def execute(self, state: State[Follower], instruction: Instruction) -> Event | None:
-        """Sets the registers that ``instruction`` writes, and returns its event, if it has one. Raises Refusal,
+        """Any other: sets the registers that it writes, and returns its event, if it has one. Raises Refusal,
         Undetermined."""
         opcode, operands = instruction.opcode, instruction.operands
         written = self.program.written[state.position]
-        if self.program.effects[state.position].pure:
-            if written:
-                self._compute(state, instruction, written)
-            return None
         for name in written:
             state.registers[name] = UNKNOWN
         if opcode.startswith("shfl.sync"):
@@ -46,15 +52,6 @@ class Executor:
         if opcode.startswith("ld.param") and written:
             state.registers[written[0]] = self._parameter(opcode, operands[1])
         return None if opcode.startswith(_IGNORED) else event_of(at, instruction)
-
-    def _compute(self, state: State[Follower], instruction: Instruction, written: tuple[str, ...]) -> None:
-        registers, operands = state.registers, instruction.operands
-        if len(written) != 1 or operands[0] != written[0]:
-            for name in written:
-                registers[name] = UNKNOWN
-            return
-        args = tuple([registers[name] if name in registers else self._constants[name] for name in operands[1:]])
-        registers[written[0]] = self.program.evaluator.apply(instruction.opcode, args, state.bounds)
 
     def _broadcast(self, state: State[Follower], instruction: Instruction) -> None:
         """The value of one lane for its whole warp: known while no branch has divided the threads."""

@@ -66,26 +66,27 @@ class Walk(Generic[Follower]):
             self._path(work.pop(), work)
 
     def _path(self, state: State[Follower], work: list[State[Follower]]) -> None:
-        instructions, idle, heads = self.entry.instructions, self.program.idle, self.program.heads
+        instructions, effects = self.entry.instructions, self.program.effects
+        idle, heads = self.program.idle, self.program.heads
         self.recurrence.fresh.clear()
         while True:
-            if state.position in heads:
-                known = self.recurrence.visit(state, instructions[state.position].line)
+            position = state.position
+            if position in heads:
+                known = self.recurrence.visit(state, instructions[position].line)
                 if known is None:
                     return
                 state = known
-            passed = idle[state.position]
-            if passed:
-                self.steps += passed
-                state.position += passed
+            if idle[position]:
+                self.steps += idle[position]
+                state.position += idle[position]
                 continue
-            if state.position >= len(instructions):
+            if position >= len(instructions):
                 raise Refusal("the code runs past its end", instructions[-1].line)
             self.steps += 1
             if self.steps > _LIMIT:
                 raise Refusal(f"no recurring state within {_LIMIT} instructions")
-            instruction = instructions[state.position]
-            if instruction.opcode.startswith("bra"):
+            instruction, effect = instructions[position], effects[position]
+            if effect.branches:
                 if not self._branch(state, instruction, work):
                     return
                 continue
@@ -98,14 +99,15 @@ class Walk(Generic[Follower]):
             if instruction.opcode == "trap":
                 return
             try:
-                event = self.executor.execute(state, instruction)
+                if effect.pure:
+                    self.executor.compute(state, instruction)
+                elif event := self.executor.execute(state, instruction):
+                    self._tell(state, event)
             except Undetermined as open_:
                 for bounds in state.bounds[open_.parameter].split(open_.modulus):
                     work.append(state.copy())
                     work[-1].bounds[open_.parameter] = bounds
                 return
-            if event is not None:
-                self._tell(state, event)
             state.position += 1
 
     def _branch(self, state: State[Follower], instruction: Instruction, work: list[State[Follower]]) -> bool:
