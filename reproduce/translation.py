@@ -6,6 +6,7 @@ fits), both are validated, and so are mutants of the PTX with overlap, each of w
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def translation(path: Path, tools: Toolchain, with_mutants: bool = True) -> dict
 
 def nearest(result: Validation, line: int) -> list[int]:
     """The warpgroups of a validated kernel, first those that act next to ``line`` of its PTX."""
-    rows = sorted(result.roles, key=lambda row: min((abs(line - own) for own in row.lines), default=line))
+    rows = sorted(result.roles, key=lambda row: min((abs(line - own) for own in row.lines), default=math.inf))
     return [row.warpgroup for row in rows]
 
 

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from croqtile.validation.result import RoleRow, Validation
 from reproduce import soundness
-from reproduce.cli import context_for
 from reproduce.machine import Need
 from reproduce.results import Record
+from reproduce.running import context_for
 from reproduce.step import Options
 from reproduce.steps import soundness as step
 from reproduce.steps import translation as rows
 from reproduce.tables import MEASURED, Table
-from reproduce.translation import text_of
+from reproduce.translation import nearest, text_of
 
 NAMES = rows._names()
 GOOD = {"builds": 2, "instructions": 100, "differing": 0, "mutants": 90, "refused": 90}
@@ -65,6 +66,12 @@ def test_texts() -> None:
     }
     text = text_of({"kernel/k": data})
     assert "wait dropped" in text and "DIFFERS k: why" in text and "NOT REFUSED k: wait, line 3" in text
+
+
+def test_the_warpgroup_next_to_a_change_comes_first() -> None:
+    rows = [RoleRow(str(number), number, 1, {}, lines) for number, lines in enumerate(((10, 300), (100, 180), ()))]
+    validation = Validation("k", tuple(rows))
+    assert [nearest(validation, line) for line in (12, 190, 290)] == [[0, 1, 2], [1, 0, 2], [0, 1, 2]]
 
 
 def test_without_nvcc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -207,3 +207,11 @@ def test_meetings_of_one_warpgroup(tmp_path: Path) -> None:
     assert "have not met since they used shared memory: tma.copy into lhs_s" in str(before_copies[0])
     assert not before_trigger  # the copies are the leader's own
     assert len(before_stores_and_copy_out) == 3 and all(before_stores_and_copy_out)
+
+
+def test_any_warpgroup_may_come_first() -> None:
+    good, bad = kernels.module(), kernels.module().replace("wgmma.wait_group.sync.aligned 0", "", 1)
+    for order in ((2,), (1, 0), (2, 1, 0)):
+        assert not kernels.validator().validate(good, order=order).problems
+        assert kernels.validator().validate(bad, first_only=True, order=order).problems
+    assert [row.warpgroup for row in kernels.validator().validate(good, order=(2,)).roles] == [2, 0, 1]
