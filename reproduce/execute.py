@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from reproduce import process, provenance, results, sampling
-from reproduce.lock import lock
+from reproduce.lock import lock, lock_gpu
 from reproduce.machine import Need, cores
 from reproduce.results import Document, Record
 from reproduce.step import Context, FailedError, Measurement, NoRunError, NotMeasuredError, Step
@@ -36,10 +36,7 @@ def execute(step: Step, context: Context, progress: Progress) -> Document:
         elsewhere = "give this run its own folder with --results DIR"
         stack.enter_context(lock(place, f"results/{step.name}.json", instead=elsewhere))
         if step.uses(Need.GPU) and context.machine.gpu:
-            gpu = context.machine.gpu
-            # By the GPU itself: in a container, it has another number. The folder is the same for every runner.
-            place = context.build.parent / "locks" / f"gpu-{gpu.uuid_hash or gpu.index}.lock"
-            held = stack.enter_context(lock(place, f"GPU {gpu.index}", instead="choose another one with --gpu N"))
+            held = stack.enter_context(lock_gpu(context.build, context.machine.gpu))
             context = replace(context, gpu_lock=held)
         return _execute(step, context, progress)
 

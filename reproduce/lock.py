@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+
+from reproduce.machine import Gpu
 
 
 class LockedError(Exception):
@@ -43,6 +45,13 @@ def lock(path: Path, what: str, *, wait: bool = False, instead: str = "") -> Ite
             yield file.fileno()
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)  # for children that still have it, too
+
+
+def lock_gpu(build: Path, gpu: Gpu) -> AbstractContextManager[int]:
+    """As ``lock``, for what must run alone on its GPU. ``build``: a runner's folder in the project's build folder."""
+    # By the GPU itself: in a container, it has another number. The folder is the same for every runner.
+    place = build.parent / "locks" / f"gpu-{gpu.uuid_hash or gpu.index}.lock"
+    return lock(place, f"GPU {gpu.index}", instead="choose another one with --gpu N")
 
 
 def is_held(path: Path) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from reproduce import ROOT, claims, kernels, ncu, programs, workloads
 from reproduce.choreo import Choreo
+from reproduce.lock import LockedError, lock_gpu
 from reproduce.machine import Machine, Need
 from reproduce.programs import OutOfBoundError, Program
 from reproduce.running import NEEDS_CLONE
@@ -53,13 +54,15 @@ class Trial:
     def _stage(self, name: str, need: Need | None, run: Callable[[], str], advice: str) -> None:
         missing = self.machine.missing(need) if need else None
         if missing is None and any(not stage.ok for stage in self.stages):
-            missing = "there is no program" if self.program is None else "the stage before it failed"
+            missing = "there is no program" if self.program is None else "the stage before it did not run to its end"
         if missing:
             self.stages.append(Stage(name, None, f"not here: {missing}", advice))
             return
         started = time.monotonic()
         try:
-            found = run()
+            found = self._alone(run) if need in (Need.GPU, Need.NCU) else run()
+        except LockedError as error:
+            self.stages.append(Stage(name, None, f"not now: {error}"))
         except NotMeasuredError as error:
             self.stages.append(Stage(name, None, "not here: no permission", str(error)))
         except OSError as error:
@@ -68,6 +71,12 @@ class Trial:
             self.stages.append(Stage(name, False, str(error), f"logs: {self._context.log('x').parent}"))
         else:
             self.stages.append(Stage(name, True, f"{found} ({time.monotonic() - started:.1f} s)"))
+
+    def _alone(self, run: Callable[[], str]) -> str:
+        """Not beside what another run may be timing."""
+        assert self.machine.gpu is not None
+        with lock_gpu(self._context.build, self.machine.gpu):
+            return run()
 
     def _compile(self) -> str:
         found = self.choreo.allocate(kernels.source(KERNEL), sala=True, log=None)

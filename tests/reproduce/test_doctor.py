@@ -11,6 +11,7 @@ import pytest
 
 from reproduce import cli, doctor, engine, trial
 from reproduce.choreo import Choreo
+from reproduce.lock import lock_gpu
 from reproduce.ncu import METRICS
 from tests.reproduce.conftest import FakeMachine
 
@@ -72,7 +73,15 @@ def test_a_stage_that_fails_is_not_ok_and_the_next_ones_say_why(
     found = checks(FakeMachine("NVIDIA H200", "13.0.88", tmp_path / "ncu"))
     launched, profiled = found["one kernel: on the GPU"], found["one kernel: under ncu"]
     assert launched.ok is False and "Test FAILED: element 3" in launched.found and "logs: " in launched.advice
-    assert profiled.ok is None and profiled.found == "not here: the stage before it failed"
+    assert profiled.ok is None and profiled.found == "not here: the stage before it did not run to its end"
+
+
+def test_nothing_runs_beside_what_is_timed_on_the_gpu(tmp_path: Path) -> None:
+    machine = FakeMachine("NVIDIA H200", "13.0.88", tmp_path / "ncu")
+    assert machine.gpu is not None
+    with lock_gpu(tmp_path / "build" / "steps", machine.gpu):
+        launched = checks(machine)["one kernel: on the GPU"]
+    assert launched.ok is None and launched.found.startswith("not now: GPU 0 is in use by another run")
 
 
 @pytest.mark.parametrize(
