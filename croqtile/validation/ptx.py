@@ -50,7 +50,8 @@ class Entry:
     shared: Mapping[str, SharedVariable]
 
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# And the places in sources that nvcc notes with -lineinfo, which end with their line.
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*\.(?:loc|file)\b[^\n]*", re.DOTALL | re.MULTILINE)
 _NO_NEWLINE = re.compile(r"[^\n]")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(")
 _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.\w+\s+([\w$]+)")
@@ -60,6 +61,7 @@ _GUARD = re.compile(r"\s*@(!?)([%\w$]+)\s+")
 _BRACE = re.compile(r"[{}]")
 _BRACKET_OR_COMMA = re.compile(r"[][{},]")
 _LOCAL = re.compile(r"(?<![\w.%$:])[A-Za-z_]\w*")
+_DECLARATIONS = (".reg", ".shared", ".local", ".param", ".pragma")
 _SIZES = {"b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "b32": 4, "u32": 4, "f32": 4, "b64": 8, "u64": 8, "f64": 8}
 
 
@@ -127,8 +129,10 @@ class _Body:
                     raise PtxError(f"line {line}: the label {name} stands twice")
                 self.labels[name] = len(self.instructions)
             elif kind == "statement":
-                if value[0] != ".":  # a declaration or directive
+                if value[0] != ".":
                     self.instructions.append(Instruction(*_instruction(value, scopes[-1]), line))
+                elif not value.startswith(_DECLARATIONS):  # where it ends is not known
+                    raise PtxError(f"line {line}: a directive that is not followed: {value.split()[0]}")
             elif value == "{":
                 number += 1
                 scopes.append(number)

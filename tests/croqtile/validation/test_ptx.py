@@ -78,6 +78,15 @@ def test_the_kernel_of_a_function() -> None:
         parse(MODULE.replace("\tret;", "$L__BB0_2:\n\tret;"), "k")
 
 
+def test_a_directive_hides_no_instruction() -> None:
+    """``.loc`` ends with its line; where others end is not known."""
+    for after in ("mov.u32", "{\n.reg .pred complete", "st.shared"):
+        located = MODULE.replace(after, f".loc\t1 28 3, function_name $L__info_string0, inlined_at 1 2 3\n\t{after}")
+        assert list(map(str, parse(located, "k").instructions)) == list(map(str, parse(MODULE, "k").instructions))
+    with pytest.raises(PtxError, match=r"line 29: a directive that is not followed: \.weak"):
+        parse(MODULE.replace("\tst.shared", "\t.weak 1\n\tst.shared"), "k")
+
+
 def test_operands() -> None:
     assert split_operands("{%r1, %r2}, [%rd1, {%r3, %r4}], 5") == ["{%r1, %r2}", "[%rd1, {%r3, %r4}]", "5"]
 
