@@ -49,8 +49,8 @@ class Executor:
                 raise Refusal(f"the parity {parity} is neither 0 nor 1", instruction.line)
             state.registers[operands[0]] = Waited(barrier, parity)
             return None
-        if opcode.startswith("ld.param") and written:
-            state.registers[written[0]] = self._parameter(opcode, operands[1])
+        if opcode.startswith("ld.param") and written == (operands[0],):  # one register, no vector
+            state.registers[operands[0]] = self._parameter(opcode, operands[1])
         return None if opcode.startswith(_IGNORED) else event_of(at, instruction)
 
     def _broadcast(self, state: State[Follower], instruction: Instruction) -> None:

@@ -58,7 +58,8 @@ def integer(name: str, form: Sequence[str], kind: str, args: Sequence[int]) -> i
     operation = _ARITHMETIC.get(name)
     if operation is None or (name == "mad" and "hi" in form):
         return None
-    a, b, c = (*values, 0, 0)[:3]
+    a, b = (*values, 0)[:2]
+    c = args[2] if len(args) > 2 else 0  # as wide as the result
     if name in ("div", "rem") and b == 0:
         return None
     if name in ("shl", "shr"):

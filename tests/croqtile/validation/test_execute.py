@@ -35,6 +35,7 @@ def test_parameters_of_the_kernel() -> None:
     assert last("ld.param.u32 %r9, [n];") == Trip("n")
     assert last("ld.param.u32 %r9, [other];") == Launch((7, 7, 7, 9))
     assert last("ld.param.u64 %r9, [n];") is UNKNOWN
+    assert last("ld.param.v2.u32 {%r8, %r9}, [n];") is UNKNOWN
     assert last("ld.global.u32 %r9, [%rd1];") is UNKNOWN
 
 

@@ -11,6 +11,8 @@ def test_integers_wrap_and_have_signs() -> None:
     assert run("shr.s32", -8 & 0xFFFFFFFF, 1) == -4 & 0xFFFFFFFF
     assert run("shr.u32", -8 & 0xFFFFFFFF, 31) == 1
     assert run("mul.wide.u32", 0xFFFFFFFF, 2) == 0x1FFFFFFFE
+    assert run("mad.wide.u32", 0xFFFFFFFF, 2, 1 << 40) == 0x1FFFFFFFE + (1 << 40)
+    assert run("mad.wide.s32", 0xFFFFFFFF, 3, 2) == -1 & 0xFFFFFFFFFFFFFFFF
     assert run("mul.hi.s32", 10, 1431655766) == 3
     assert run("div.s32", -7 & 0xFFFFFFFF, 2) == -3 & 0xFFFFFFFF
     assert run("rem.s32", -7 & 0xFFFFFFFF, 2) == -1 & 0xFFFFFFFF
