@@ -83,7 +83,7 @@ class Arguments {
     for (std::size_t i = 0; i < words_.size(); ++i) {
       const std::string name = words_[i].substr(0, words_[i].find('='));
       const auto known = std::find_if(named_.begin(), named_.end(), [&](const Named& one) { return one.name == name; });
-      if (known == named_.end())
+      if (known == named_.end() || (!known->valued && name != words_[i]))
         std::fprintf(stderr, "note: ignored: `%s` is no argument of this program (see --help)\n", words_[i].c_str());
       else if (known->valued && name == words_[i])
         ++i;
