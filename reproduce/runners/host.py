@@ -33,7 +33,7 @@ class HostRunner:
     def shell(self, gpu: str) -> int:
         from reproduce import shell
 
-        return shell.run(Machine(gpu_numbers(gpu, f"--gpu {gpu}")[0] if gpu else None))
+        return shell.run(Machine(",".join(gpu_numbers(gpu, f"--gpu {gpu}")) if gpu else None))
 
 
 def run_command(command: Sequence[str], step: str, *, limit_s: float, env: Mapping[str, str]) -> int:

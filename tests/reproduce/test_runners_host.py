@@ -69,3 +69,12 @@ def test_a_step_that_is_killed_is_said_to_be(capfd: pytest.CaptureFixture[str]) 
     """By the kernel for its memory, say: it cannot say so itself, and an exit status of -9 is nobody's."""
     assert run_command(["bash", "-c", "kill -9 $$"], "figure2", limit_s=20, env={}) == 137
     assert "figure2: ended from outside (signal 9, Killed: too little memory?)" in capfd.readouterr().err
+
+
+def test_a_shell_sees_every_gpu_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, str]] = []
+    monkeypatch.setattr("reproduce.shell.run", lambda machine: seen.append(machine.gpu_environment()) or 0)
+    assert HostRunner().shell("0, 1") == 0
+    assert seen[0]["CUDA_VISIBLE_DEVICES"] == "0,1"
+    with pytest.raises(ValueError, match="--gpu 1,1 names a GPU twice"):
+        HostRunner().shell("1,1")
