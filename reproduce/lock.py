@@ -32,7 +32,7 @@ def lock(path: Path, what: str, *, wait: bool = False, instead: str = "") -> Ite
             pid = file.read().strip()
             holder = f"process {pid or 'unknown'}"
             if pid and not Path("/proc", pid).exists():
-                holder = f"a program that {holder} started and left when it was killed; `fuser {path}` names it"
+                holder += f", which is in a container, or killed and has left a program; `fuser {path}` names it"
             advice = "Wait for it to end" + (f", or {instead}." if instead else ".")
             raise LockedError(f"{what} is in use by another run ({holder}). {advice}") from None
         try:

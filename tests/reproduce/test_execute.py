@@ -171,7 +171,7 @@ execute(step, context, Quiet())
     try:
         with lock(tmp_path / "results" / ".lock-probe", "x"):  # the results are free: nobody writes them any more
             pass
-        with pytest.raises(LockedError, match=f"that process {run.pid} started and left"), lock(place, "GPU 0"):
+        with pytest.raises(LockedError, match=f"process {run.pid}, which .* has left a program"), lock(place, "GPU 0"):
             pass
     finally:
         os.kill(program, signal.SIGKILL)
