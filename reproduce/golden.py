@@ -18,14 +18,17 @@ GAIN_TOLERANCE, FLAT_TOLERANCE = 0.03, 0.02
 
 
 def exact_reference(document: Document, previous: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The exact reference that ``document`` gives. Values of ``previous`` that it could not measure are kept."""
-    kept, values = (previous or {}).get("values", {}), {}
+    """The exact reference that ``document`` gives. Values of ``previous`` that it could not measure are kept, and with
+    them, on a machine without nvcc, the nvcc that they come from."""
+    before = previous or {}
+    kept, values = before.get("values", {}), {}
     for claim, _, cell in cells(document, ("exact", "toolchain")):
         if cell.status == MEASURED:
             values[claim] = cell.value
         elif cell.status == NOT_MEASURED and claim in kept:
             values[claim] = kept[claim]
-    origin = document.provenance
+    origin = dict(document.provenance)
+    origin["nvcc"] = origin.get("nvcc") or before.get("measured", {}).get("nvcc")
     return {
         "step": document.step,
         "measured": {name: origin.get(name) for name in ("commit", "dirty", "nvcc", "compiler", "python", "started")},

@@ -25,6 +25,13 @@ def test_references_that_a_machine_cannot_measure_are_kept() -> None:
     assert golden.exact_reference(document(regs=failed), previous)["values"] == {"s/t/r/bytes": 5}
 
 
+def test_kept_references_keep_their_nvcc() -> None:
+    previous = {"measured": {"nvcc": "13.0.88"}, "values": {"s/t/r/regs": 70}}
+    made = golden.exact_reference(document(nvcc=None, regs=Cell(None, "not measured", "no nvcc")), previous)
+    assert made["values"]["s/t/r/regs"] == 70 and made["measured"]["nvcc"] == "13.0.88"
+    assert golden.exact_reference(document(nvcc="13.1.1"), previous)["measured"]["nvcc"] == "13.1.1"
+
+
 def test_the_difference_comes_first(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     made = golden.exact_reference(document())
