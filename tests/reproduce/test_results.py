@@ -114,9 +114,10 @@ def test_what_was_changed_by_hand_is_no_measurement(value: object, tmp_path: Pat
         for key in place[:-1]:
             part = part[key]
         part[place[-1]] = value
-        results.path_of(tmp_path, "x").with_name("y.json").write_text(json.dumps({**data, "step": "y"}))
-        with pytest.raises(results.ResultsError, match=r"y\.json: was changed after a run wrote it"):
-            results.load(tmp_path, "y")
+        (tmp_path / "changed").mkdir(exist_ok=True)
+        results.path_of(tmp_path / "changed", "x").write_text(json.dumps(data))
+        with pytest.raises(results.ResultsError, match=r"x\.json: was changed after a run wrote it"):
+            results.load(tmp_path / "changed", "x")
 
 
 def test_a_message_about_a_long_value_is_short(tmp_path: Path) -> None:
