@@ -10,7 +10,7 @@ import pytest
 
 from croqtile import cli, toolchain
 from croqtile.driver import compile_file, generate
-from croqtile.validation.mutants import units
+from croqtile.validation.mutants import mutants, units
 from croqtile.validation.ptx import find_entry
 from croqtile.validation.report import as_text
 from croqtile.validation.validate import Validator, validate_file
@@ -215,3 +215,13 @@ def test_any_warpgroup_may_come_first() -> None:
         assert not kernels.validator().validate(good, order=order).problems
         assert kernels.validator().validate(bad, first_only=True, order=order).problems
     assert [row.warpgroup for row in kernels.validator().validate(good, order=(2,)).roles] == [2, 0, 1]
+
+
+def test_answers_do_not_depend_on_what_was_validated_before() -> None:
+    """Much is kept from one module to the next, and some of it from one kernel to another."""
+    modules = [kernels.module(), *(mutant.text for mutant in list(mutants(kernels.module(), kernels.FUNCTION))[::12])]
+    cases = [(sala, text) for text in modules for sala in (True, False)]
+    validators = {sala: kernels.validator(sala=sala) for sala in (True, False)}
+    answers = [validators[sala].validate(text) for sala, text in cases]
+    assert [validators[sala].validate(text) for sala, text in reversed(cases)] == answers[::-1]
+    assert len({str(answer.problems) for answer in answers}) > len(modules)
