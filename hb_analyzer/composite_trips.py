@@ -44,6 +44,13 @@ def name_composite_trips(program: Program) -> Program:
                 composites.setdefault(part, str(part))
     if not composites:
         return program
+    for statement in statements(program):
+        for expr in expressions_of(statement):
+            # A loop of a negative count does not run; anywhere else its value matters.
+            alone = isinstance(statement, Loop) and expr in composites
+            below = [part for part in composites if not alone and not _natural(part) and _contains(expr, part)]
+            if below:
+                raise UnboundedError(f"{below[0]} in {expr} may be negative")
     fresh = []
     for part, name in composites.items():
         low = {n: known[n].minimum for n in names_in(part)}
@@ -97,6 +104,17 @@ def _monotone(expr: IntExpr) -> bool:
     if expr.op in ("/", "cdiv"):
         return _monotone(expr.left) and isinstance(expr.right, Const) and expr.right.value > 0
     return expr.op in _MONOTONE and _monotone(expr.left) and _monotone(expr.right)
+
+
+def _contains(expr: IntExpr, part: IntExpr) -> bool:
+    return expr == part or (isinstance(expr, BinOp) and (_contains(expr.left, part) or _contains(expr.right, part)))
+
+
+def _natural(expr: IntExpr) -> bool:
+    """Is it certainly not negative, if no name is?"""
+    if isinstance(expr, Const):
+        return expr.value >= 0
+    return isinstance(expr, Name) or (expr.op != "-" and _natural(expr.left) and _natural(expr.right))
 
 
 def _substitute(expr: IntExpr, names: dict[IntExpr, str]) -> IntExpr:

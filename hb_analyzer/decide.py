@@ -207,7 +207,8 @@ def _distances(decision: Decision, domain: Domain, atoms: dict[str, Atoms]) -> D
     try:
         result = decide_by_distance(domain.program, decision.silent, atoms, used[0].minimum)
     except OutOfClassError as reason:
-        decision.notes.append(f"decided by unrolling alone, up to trip count {domain.bound} ({reason})")
+        most = domain.ranges[used[0].name][-1]
+        decision.notes.append(f"decided by unrolling alone, up to trip count {most} ({reason})")
         return None
     return result
 

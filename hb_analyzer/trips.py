@@ -6,8 +6,12 @@ w to a clobbering write x and on to a read r passes every ring at most once on e
 iterations, S being the summed depth of the rings that start with free slots (at least the deepest ring); the slots of
 w and r differ by at most L. Hence whatever happens at a larger trip count happens, shifted by a multiple of L, at one
 of 0 … 2·S + L. Constants in conditions (look-ahead, peeled iterations) shift the places where behaviour changes, so
-they are added; factors stretch the period, and a condition on a counter and a parameter cuts a loop into stretches of
-any length, so these multiply. Independent and nested counts take the Cartesian product.
+they are added; factors stretch the period, and a condition on two counts cuts a loop into stretches of any length, so
+these multiply. Independent and nested counts take the Cartesian product.
+
+Of a condition that holds in every M-th iteration only, w may wait until iteration M − 1, the next x up to M iterations
+more, and the next r M after that (more would leave x unordered with some w or r). So 3·M are added for the trip counts
+concerned. A counter that is stepped under such a condition runs up to M times more slowly, which stretches everything.
 
 What these rules do not cover (counts that are products of counters, two counts whose relation is not visible) is
 reported, never guessed.
@@ -33,6 +37,7 @@ from hb_analyzer.model import (
     Program,
     Role,
     Statement,
+    Step,
     Trigger,
     names_in,
 )
@@ -68,17 +73,19 @@ def domain_of(program: Program) -> Domain:
     program = name_composite_trips(program)
     shape = _Shape({parameter.name for parameter in program.parameters})
     for role in program.roles:
-        shape.body(role.body, {})
+        shape.role(role.body)
     slots = [buffer.slots for buffer in program.buffers] + [event.slots for event in program.events]
     period = lcm(1, *slots, *shape.moduli) * prod(shape.divisors)
-    bound = 2 * _depth(program) * prod(shape.divisors) + period + shape.offset
-    bound *= shape.scale * shape.phases
+    begun = sum(count for counter, count in shape.stepped.items() if counter in shape.compared)
+    bound = 2 * _depth(program) * prod(shape.divisors) + period + shape.offset + begun
     ranges: dict[str, range] = {}
     used = shape.names
     for parameter in program.parameters:
         if parameter.name not in used:
             continue
-        high = parameter.minimum + bound
+        most = bound + 3 * shape.periods.get(parameter.name, 0)
+        most *= shape.scale * shape.phases * shape.stretches.get(parameter.name, 1)
+        high = max(0, parameter.minimum) + most
         if parameter.maximum is not None:
             high = min(high, parameter.maximum)
         if high < parameter.minimum:
@@ -88,7 +95,7 @@ def domain_of(program: Program) -> Domain:
         raise UnboundedError(
             f"too many combinations of trip counts: {' × '.join(f'{len(r)} of {n}' for n, r in ranges.items())}"
         )
-    return Domain(program, ranges, bound, period, _prefix_parameter(program))
+    return Domain(program, ranges, bound * shape.scale * shape.phases, period, _prefix_parameter(program))
 
 
 def _depth(program: Program) -> int:
@@ -137,16 +144,34 @@ class _Shape:
     moduli: set[int] = field(default_factory=set)
     divisors: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
+    compared: set[str] = field(default_factory=set)  # names in conditions and trip counts
+    periods: dict[str, int] = field(default_factory=dict)  # parameter -> M of the conditions in its loops
+    slow: dict[str, dict[IntExpr, int]] = field(default_factory=dict)  # parameter -> conditions of Steps of one role, M
+    stretches: dict[str, int] = field(default_factory=dict)  # parameter -> how much more slowly counters run there
+    stepped: Counter[str] = field(default_factory=Counter)  # how far running counters get outside of variable loops
 
-    def body(self, body: tuple[Statement, ...], own: Mapping[str, frozenset[str]]) -> None:
-        """``own``: the names in the trip counts of the loops around, by loop counter."""
+    def role(self, body: tuple[Statement, ...]) -> None:
+        self.slow = {}
+        self.body(body, {})
+        for name, periods in self.slow.items():
+            self.stretches[name] = lcm(self.stretches.get(name, 1), prod(periods.values()))
+
+    def body(self, body: tuple[Statement, ...], own: Mapping[str, frozenset[str]], times: int = 1) -> None:
+        """``own``: the names in the trip counts of the loops around, by loop counter. ``times``: how often this runs;
+        0 if only the launch knows."""
         for statement in body:
             if isinstance(statement, Loop):
                 self.trip(statement.trip)
-                self.body(statement.body, {**own, statement.counter: names_in(statement.trip)})
+                inside = times * max(0, statement.trip.value) if isinstance(statement.trip, Const) else 0
+                self.body(statement.body, {**own, statement.counter: names_in(statement.trip)}, inside)
             elif isinstance(statement, If):
                 self.condition(statement.condition, own)
-                self.body((*statement.then, *statement.orelse), own)
+                if _steps(statement.then) != _steps(statement.orelse):
+                    for name in self.concerned(statement.condition, own):
+                        self.slow.setdefault(name, {})[statement.condition] = _period(statement.condition)
+                self.body((*statement.then, *statement.orelse), own, times)
+            elif isinstance(statement, Step):
+                self.stepped[statement.counter] += times * abs(statement.by)
             else:
                 for expr in expressions_of(statement):
                     self.visit(expr)
@@ -164,16 +189,36 @@ class _Shape:
             self.offset += abs(constant)
         # A count such as N − M, or N − t in a loop over t, is large only if N exceeds M or t by that much.
         self.phases = max(self.phases, len(names_in(expr)))
+        self.compared |= names_in(expr)
         self.visit(expr)
 
     def condition(self, expr: IntExpr, own: Mapping[str, frozenset[str]]) -> None:
-        """A branch. One on a counter and a parameter cuts the loop in two stretches, unless the parameter is the loop's
-        own trip count, so that the cut lies at a fixed distance from its end."""
+        """A branch. One on a counter and another count cuts the loop in two stretches, unless that is the loop's own
+        trip count, so that the cut lies at a fixed distance from its end."""
         names = names_in(expr)
         if not names <= self.parameters:
             ends: set[str] = set().union(*(own.get(name, ()) for name in names))
-            self.phases += len((names & self.parameters) - ends)
-        self.visit(expr)
+            self.phases += max(0, len(_compared(expr) - ends) - 1)
+        self.compared |= names
+        if _period(expr) > 1:
+            for name in self.concerned(expr, own):
+                self.periods[name] = lcm(self.periods.get(name, 1), _period(expr))
+        threshold = self.visit(expr)  # of `i − 30` as a truth value, say
+        self.offset += threshold
+
+    def concerned(self, expr: IntExpr, own: Mapping[str, frozenset[str]]) -> set[str]:
+        """The parameters through whose loops a condition runs; all of them if it depends on a running counter."""
+        found: set[str] = set()
+        left = [*names_in(expr)]
+        while left:
+            name = left.pop()
+            if name in self.parameters:
+                found.add(name)
+            elif name in own:
+                left += own[name]
+            else:
+                return self.parameters
+        return found
 
     def visit(self, expr: IntExpr) -> int:
         """Collects from ``expr``; returns the sum of its constants that can act as thresholds."""
@@ -201,6 +246,36 @@ class _Shape:
             self.offset += (left + right) * prod(self.divisors)
             return 0
         return left + right
+
+
+def _compared(expr: IntExpr) -> frozenset[str]:
+    """The names of which not only a remainder counts."""
+    if isinstance(expr, BinOp) and expr.op != "%":
+        return _compared(expr.left) | _compared(expr.right)
+    return names_in(expr) if isinstance(expr, Name) else frozenset()
+
+
+def _period(condition: IntExpr) -> int:
+    """After how many iterations what a condition says of remainders recurs; 1 if it mentions none."""
+    shape = _Shape(set())
+    shape.visit(condition)
+    return lcm(1, *shape.moduli) * (prod(shape.divisors) if shape.moduli else 1)
+
+
+def _steps(
+    body: tuple[Statement, ...], trips: tuple[IntExpr, ...] = ()
+) -> Counter[tuple[str, int, tuple[IntExpr, ...]]]:
+    """The Steps of a branch, each with the trip counts of the loops of the branch around it."""
+    found: Counter[tuple[str, int, tuple[IntExpr, ...]]] = Counter()
+    for statement in body:
+        if isinstance(statement, Step):
+            found[statement.counter, statement.by, trips] += 1
+        elif isinstance(statement, Loop):
+            found += _steps(statement.body, (*trips, statement.trip))
+        elif isinstance(statement, If):
+            for branch in (statement.then, statement.orelse):
+                found += _steps(branch, (*trips, statement.condition))
+    return found
 
 
 def _unit_linear(expr: IntExpr) -> int | None:

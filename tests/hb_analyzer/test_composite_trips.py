@@ -79,3 +79,14 @@ def test_composite_counts_are_recognised_in_conditions() -> None:
     ahead = If(BinOp("<", BinOp("+", Name("i"), Const(1)), K64), (Access("A", "w"),))
     domain = domain_of(program(loop(K64, ahead), parameters=(Parameter("K"),)))
     assert list(domain.ranges) == ["cdiv(K, 64)"]
+
+
+def test_a_composite_count_that_may_be_negative_stands_alone() -> None:
+    """In a sum, or in a condition, it is more than a loop that does not run."""
+    twice = BinOp("*", BinOp("-", Name("N"), Const(5)), Const(2))
+    parameters = (Parameter("N"),)
+    assert domain_of(program(loop(twice), parameters=parameters)).ranges["((N - 5) * 2)"][0] == 0
+    negative = If(BinOp("<", twice, Const(0)), (Access("A", "w"),))
+    for body in ((loop(BinOp("+", twice, Const(3))),), (loop(twice), negative)):
+        with pytest.raises(UnboundedError, match="may be negative"):
+            domain_of(program(*body, parameters=parameters))

@@ -22,10 +22,12 @@ from hb_analyzer.model import (
     Program,
     Role,
     Statement,
+    Step,
     Trigger,
     Wait,
 )
 from hb_analyzer.report import Report
+from hb_analyzer.traverse import walk
 from tests.hb_analyzer.programs import attention, gemm, load, persistent_gemm, ring
 
 
@@ -155,6 +157,60 @@ def test_a_conflict_at_multiples_of_twelve_only() -> None:
     verdict = analyse(source).verdict("A", "B")
     assert not verdict.overlap
     assert dict(verdict.parameters) == {"N": 12}
+
+
+def every(period: int, counter: str = "i", shift: int = 0) -> BinOp:
+    """In every ``period``-th iteration."""
+    return BinOp("==", BinOp("%", BinOp("+", Name(counter), Const(shift)), Const(period)), Const(0))
+
+
+WRITE_A, WRITE_B, READ_A = Access("A", "w"), Access("B", "w"), Access("A", "r")
+LATE: dict[str, tuple[tuple[Statement, ...], int]] = {
+    # A written in iteration 3 and read in 6, B written in 4.
+    "written, overwritten and read in different iterations": (
+        (
+            Loop(
+                "i",
+                Name("N"),
+                (If(every(4, shift=1), (WRITE_A,)), If(every(4), (WRITE_B,)), If(every(4, shift=2), (READ_A,))),
+            ),
+        ),
+        7,
+    ),
+    "a counter that starts late": (
+        (Step("c", 10), Loop("i", Name("N"), (If(BinOp("==", Name("i"), Name("c")), (WRITE_A,)),))),
+        11,
+    ),
+    "a counter that starts late, in a loop": (
+        (
+            Loop("z", Const(30), (Step("c"),)),
+            Loop("i", Name("N"), (Step("c", -1), If(BinOp("==", Name("c"), Const(0)), (WRITE_A,)))),
+        ),
+        30,
+    ),
+    "a counter that is stepped in every sixth iteration": (
+        (Loop("i", Name("N"), (If(every(6), (Step("c"),)), If(BinOp("==", Name("c"), Const(5)), (WRITE_A,)))),),
+        25,
+    ),
+    "a remainder of such a counter": (
+        (Loop("i", Name("N"), (If(every(6), (Step("c"),)), If(every(6, "c", 1), (WRITE_A,)))),),
+        25,
+    ),
+    "a difference as a condition": (
+        (Loop("i", Name("N"), (If(BinOp("-", Name("i"), Const(30)), (), (WRITE_A,)),)),),
+        31,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LATE)
+def test_what_happens_at_large_trip_counts_only(what: str) -> None:
+    """Found by unrolling far enough: the distance form knows no conditions."""
+    body, count = LATE[what]
+    roles = (Role("a", body),) if WRITE_B in walk(body) else (Role("a", body), Role("b", (WRITE_B,)))
+    verdict = analyse(Program("p", (Buffer("A", 64), Buffer("B", 64)), (), roles, (Parameter("N"),))).verdict("A", "B")
+    assert verdict.kind in ("conflict", "clobber")
+    assert dict(verdict.parameters) == {"N": count}
 
 
 def test_barrier_storage_overlaps_nothing() -> None:
