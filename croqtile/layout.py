@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from croqtile import ir, walk
 from croqtile.walk import RoleKey
 from hb_analyzer import model
@@ -92,17 +94,21 @@ def _has_roles(statement: ir.Stmt) -> bool:
     return any(isinstance(s, ir.Roles) for s in walk.statements((statement,), None))
 
 
+def role_word(roles: Iterable[ir.Role], key: RoleKey) -> str:
+    """What a reader calls the instance ``key``, which runs these roles."""
+    inside = [s for role in roles for s in walk.statements(role.body, key)]
+    if any(isinstance(s, ir.Mma) for s in inside):
+        return "consumer"
+    if any(isinstance(s, ir.CopyIn) for s in inside):
+        return "producer"
+    if any(isinstance(s, ir.Call) for s in inside):
+        return "consumer"
+    return "warpgroup" if key.thread is None else "thread"
+
+
 def _role_names(keys: dict[RoleKey, list[ir.Role]]) -> dict[str, RoleKey | None]:
     """Names that a reader knows: producer, consumer 1, consumer 2, …; the number is p."""
-    words: dict[RoleKey, str] = {}
-    for key, roles in keys.items():
-        inside = [s for role in roles for s in walk.statements(role.body, key)]
-        if any(isinstance(s, ir.Mma) for s in inside):
-            words[key] = "consumer"
-        elif any(isinstance(s, ir.CopyIn) for s in inside):
-            words[key] = "producer"
-        else:
-            words[key] = "warpgroup" if key.thread is None else "thread"
+    words = {key: role_word(roles, key) for key, roles in keys.items()}
     names: dict[str, RoleKey | None] = {}
     for key in sorted(keys, key=lambda k: (k.warpgroup, -1 if k.thread is None else k.thread)):
         word = words[key]

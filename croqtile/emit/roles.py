@@ -9,6 +9,8 @@ from croqtile.emit import events, fragments
 from croqtile.emit.context import Context, Flight, Meeting, Runs
 from croqtile.emit.planning import role_ranges
 from croqtile.emit.statements import Statements, fragments_of
+from croqtile.layout import role_word
+from croqtile.walk import RoleKey
 
 REGISTER_FILE = 65536  # 32-bit registers of an SM
 PRODUCER_REGISTERS = 24  # the least that setmaxnreg takes
@@ -81,7 +83,7 @@ def _condition(context: Context, instances: tuple[int, ...]) -> str:
 
 def _description(members: list[ir.Role]) -> str:
     lines = ", ".join(f"line {role.span.line}" for role in members)
-    kinds = {"producer" if _is_producer(role) else "consumer" for role in members}
+    kinds = {role_word([role], RoleKey(role.instances[0], role.thread)) for role in members}
     return f"{' and '.join(sorted(kinds))}, {lines}"
 
 
@@ -129,7 +131,7 @@ def _emit_role(context: Context, role: ir.Role, last: bool, statements: Statemen
 
 def _is_producer(role: ir.Role) -> bool:
     """Does the role only move data?"""
-    return not fragments_of(role.body)
+    return not fragments_of(role.body) and not any(isinstance(s, ir.Call) for s in rewrite.statements(role.body))
 
 
 def register_budget(kernel: ir.Kernel) -> Registers | None:

@@ -14,6 +14,9 @@ from croqtile.emit.rings import ring_variables
 
 UNROLL = 8  # loops of at most so many iterations are unrolled
 
+# Statements after which nobody has to meet again: the warps have met in them, with nothing but an arrival since then.
+_MEET_LAST = (ir.Trigger, ir.SyncWarpgroups, ir.SyncCta, ir.Call, ir.CopyOut)
+
 EmitRoles = Callable[[Context, ir.Roles, bool], None]
 
 
@@ -35,7 +38,7 @@ class Statements:
                 taken = 1
             position += taken
             stress.delay_after(context, body[position - 1])
-            if not isinstance(body[position - 1], (ir.Trigger, ir.SyncWarpgroups, ir.SyncCta)):
+            if not isinstance(body[position - 1], _MEET_LAST):
                 context.meeting.just_met = False
 
     def _grouped(self, context: Context, body: tuple[ir.Stmt, ...], position: int, last: bool) -> int:
@@ -124,7 +127,8 @@ class Statements:
         if unrolled:
             context.out.unroll()
         elif ring and not any(isinstance(inner, ir.FragApply) for inner in rewrite.statements(loop.body)):
-            # Once round the ring per iteration: slots and addresses become constants of the unrolled body.
+            # Once round the ring per iteration: slots and addresses are constants of an unrolled body. (A wish: nvcc
+            # 13.0 leaves loops rolled whose extent is computed in their head, such as cdiv(K, 64) in the GEMMs.)
             context.out.unroll(max(slots for _, slots in ring.values()))
         extent = context.expression(loop.extent)
         before, unmet = context.flight.copy(), context.meeting.copy()

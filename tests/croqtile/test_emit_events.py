@@ -125,7 +125,7 @@ def test_all_threads_count_scalars_that_all_of_them_use_later(tmp_path: Path) ->
         ("acc = mma.fill.f32 0.0f; mma", "acc = mma.fill.f32 0.0f; if (round > 0) mma"),
     ]
     text = device(tmp_path, tile.edited(TWO_REGIONS, edits))
-    assert "{  // producer, line 7\n    round = round + 1;\n    named_barrier_sync" in text
+    assert "{  // warpgroup, line 7\n    round = round + 1;\n    named_barrier_sync" in text
     mixed = tile.edited(TWO_REGIONS, [*edits, ("(p == 1)", "(p == 1 && t == 0)")])
     with pytest.raises(CompileError, match="round is counted by one thread of a warpgroup in one role"):
         device(tmp_path, mixed)

@@ -89,3 +89,15 @@ def test_large_fragments_take_registers(name: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(KERNELS / "flash_atten")
     (kernel,) = load(f"{name}.co").kernels
     assert register_budget(kernel) == Registers(producer=24, consumer=240)
+
+
+def test_a_role_that_calls_a_function_gives_no_registers(tmp_path: Path) -> None:
+    """The function may need them all, and has no fragments that would say so."""
+    edits = [
+        ("parallel p by 2", "launch_bounds(1);\n    parallel p by 3"),
+        ("inthreads.async (p == 1) {", "inthreads.async (p == 2) { call f(128); }\n      inthreads.async (p == 1) {"),
+    ]
+    text = device(tmp_path, tile.edited(tile.SOFTMAX, edits))
+    assert text.count("give_registers<") == 1
+    assert text.count("take_registers<") == 2
+    assert "if (p == 2) {  // consumer, line" in text

@@ -173,6 +173,22 @@ def test_calls_are_fenced_on_both_sides(tmp_path: Path) -> None:
     assert [line.strip() for line in after] == ["fence_proxy_async();", "named_barrier_sync(1 + p, 128);"]
 
 
+def test_warps_that_have_just_met_do_not_meet_again_to_arrive(tmp_path: Path) -> None:
+    """A call and a store out of shared memory end with all warps together."""
+    program = (FORMS / "calls.co").read_text()
+    program = program[program.index("__co__") : program.index("int main")]
+    edits = [
+        ("shared event full;", "shared event full, called, stored;"),
+        ("64, 40);\n          tma.copy", "64, 40);\n          trigger called;\n          tma.copy"),
+        (".at(block, 0);\n        }", ".at(block, 0);\n          trigger stored;\n        }"),
+    ]
+    lines = [line.strip() for line in device(tmp_path, tile.edited(program, edits)).split("\n")]
+    met = "named_barrier_sync(1 + p, 128);"
+    for event, before in (("called", "fence_proxy_async();"), ("stored", "}")):
+        arrival = next(n for n, line in enumerate(lines) if line.endswith(f" mbarrier_arrive({event});"))
+        assert lines[arrival - 2 : arrival] == [before, met]
+
+
 def test_swizzled_tiles_cannot_be_passed(tmp_path: Path) -> None:
     program = (FORMS / "calls.co").read_text()
     swizzled = tile.edited(program, [("tma.copy.async<full> input", "tma.copy.async<full>.swiz<16> input")])

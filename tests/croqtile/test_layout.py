@@ -19,6 +19,12 @@ def test_roles_are_named_by_what_they_do():
     assert [found.kind(name) for name in found.roles] == ["thread", "warpgroup"]
 
 
+def test_a_role_that_copies_nothing_in_and_calls_a_function_is_a_consumer():
+    wait, call = b.wait(FULL), ir.Call("f", (b.view(TILE, 0),), b.span())
+    found = layout(b.role((0,), COPY, thread=0), b.role((1,), wait, call), b.role((2,), wait))
+    assert list(found.roles) == ["producer", "consumer", "warpgroup"]
+
+
 def test_numbers_tell_equal_roles_apart():
     found = layout(b.role((0,), COPY, thread=0), b.role((0,), COPY, thread=32), b.role((1, 2), MMA))
     assert list(found.roles) == ["producer 0", "producer 0.32", "consumer 1", "consumer 2"]
