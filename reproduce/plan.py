@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reproduce.execute import kept_records, unmet
 from reproduce.machine import Need, cores
-from reproduce.provision import to_install
+from reproduce.provision import find_minor, to_install
 from reproduce.step import Context, Measurement, Step
 
 
@@ -43,7 +43,9 @@ def plan(step: Step, context: Context) -> Plan:
         else:
             would.append(item)
     nvcc = Need.NVCC in installs and any(Need.NVCC in item.needs for item in would)
+    minors = [minor for minor in context.options.cuda if find_minor(minor, context.build.parent / "cuda") is None]
     names = ((_NVCC,) if nvcc else ()) + ((_TRITON,) if Need.TRITON in installs else ())
+    names += tuple(f"nvcc {minor}" for minor in minors)
     return Plan(
         step.name,
         tuple(item.key for item in would),

@@ -82,6 +82,23 @@ def nvcc_of_minor(minor: str, folder: Path) -> Path:
 
     Raises ValueError for what is no CUDA 13 minor, ProvisionError if the wheels cannot be had.
     """
+    found = find_minor(minor, folder)
+    if found is not None:
+        return found
+    if _in_container():
+        raise ProvisionError(f"CUDA {minor} is not in this image, and containers have no network: use --runner host")
+    place = folder / minor
+    wheels = CUDA_WHEELS if minor == "13.0" else f"cuda-toolkit[nvcc,cccl]=={minor}.*"
+    print(f"installing {wheels} into {place}", flush=True)
+    command = [sys.executable, "-m", "pip", "install", "-qq", "--target", str(place), wheels]
+    if subprocess.run(command, check=False).returncode or not _kept(minor, folder).exists():
+        shutil.rmtree(place, ignore_errors=True)
+        raise ProvisionError(f"the wheels of CUDA {minor} could not be installed (pip's message is above)")
+    return _kept(minor, folder)
+
+
+def find_minor(minor: str, folder: Path) -> Path | None:
+    """nvcc of a CUDA minor, if it is at hand or kept in ``folder``. Raises ValueError for what is no CUDA 13 minor."""
     if not re.fullmatch(r"13\.\d+", minor):
         raise ValueError(f"--cuda takes minors of CUDA 13, such as 13.0,13.1; got `{minor}`")
     try:
@@ -90,16 +107,8 @@ def nvcc_of_minor(minor: str, folder: Path) -> Path:
             return Path(found.nvcc)
     except toolchain.ToolchainError:
         pass
-    if _in_container():
-        raise ProvisionError(f"CUDA {minor} is not in this image, and containers have no network: use --runner host")
-    place = folder / minor
-    nvcc = place / "nvidia" / "cu13" / "bin" / "nvcc"
-    if nvcc.exists():
-        return nvcc
-    wheels = CUDA_WHEELS if minor == "13.0" else f"cuda-toolkit[nvcc,cccl]=={minor}.*"
-    print(f"installing {wheels} into {place}", flush=True)
-    command = [sys.executable, "-m", "pip", "install", "-qq", "--target", str(place), wheels]
-    if subprocess.run(command, check=False).returncode or not nvcc.exists():
-        shutil.rmtree(place, ignore_errors=True)
-        raise ProvisionError(f"the wheels of CUDA {minor} could not be installed (pip's message is above)")
-    return nvcc
+    return _kept(minor, folder) if _kept(minor, folder).exists() else None
+
+
+def _kept(minor: str, folder: Path) -> Path:
+    return folder / minor / "nvidia" / "cu13" / "bin" / "nvcc"

@@ -11,7 +11,7 @@ from reproduce import ROOT, claims
 from reproduce.choreo import Choreo
 from reproduce.execute import execute
 from reproduce.machine import Machine, Need
-from reproduce.provision import ProvisionError, ensure_nvcc, ensure_triton, to_install
+from reproduce.provision import ProvisionError, ensure_nvcc, ensure_triton, nvcc_of_minor, to_install
 from reproduce.report import StepProgress, console
 from reproduce.results import Document
 from reproduce.step import Context, Options, Step
@@ -22,7 +22,8 @@ EXIT_DIFFERS, EXIT_USAGE, EXIT_LOCKED, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 
 def provide(step: Step, options: Options, gpu: str | None) -> None:
-    """Installs what alone keeps rows of ``step`` from being measured; without it they say what is missing."""
+    """Installs what alone keeps rows of ``step`` from being measured; without it they say what is missing. The CUDA
+    minors that were asked for, one after the other: ValueError and ProvisionError as in `nvcc_of_minor`."""
     missing = to_install(step, options, Machine(gpu))
     try:
         if Need.NVCC in missing:
@@ -31,6 +32,8 @@ def provide(step: Step, options: Options, gpu: str | None) -> None:
             ensure_triton()
     except ProvisionError as error:
         print(error, file=sys.stderr)
+    for minor in options.cuda:
+        nvcc_of_minor(minor, ROOT / "build" / "cuda")
 
 
 def run_step(step: Step, context: Context) -> Document:

@@ -15,7 +15,7 @@ from typing import Any
 from reproduce import programs
 from reproduce.machine import Need
 from reproduce.programs import OutOfBoundError
-from reproduce.provision import nvcc_of_minor
+from reproduce.provision import find_minor, nvcc_of_minor
 from reproduce.results import MISSING, Record
 from reproduce.step import Context, Measurement, Step
 from reproduce.steps.builds import MODES, as_built
@@ -39,8 +39,12 @@ def _minors(context: Context) -> tuple[str, ...]:
     return context.options.cuda or ("",)
 
 
+def _kept_minors(context: Context) -> Path:
+    return context.build.parent / "cuda"
+
+
 def _build(context: Context, *, kernel: str, mode: str, minor: str, key: str) -> dict[str, Scalar]:
-    nvcc: Path | None = nvcc_of_minor(minor, context.build.parent / "cuda") if minor else None
+    nvcc = nvcc_of_minor(minor, _kept_minors(context)) if minor else None
     try:
         built = programs.build(context, kernel, sala=mode == "sala", key=key, nvcc=nvcc)
     except OutOfBoundError as error:
@@ -52,8 +56,8 @@ def _build(context: Context, *, kernel: str, mode: str, minor: str, key: str) ->
 def measurements(context: Context) -> list[Measurement]:
     found = []
     for minor in _minors(context):
-        if minor:  # one after the other, before the builds start
-            nvcc_of_minor(minor, context.build.parent / "cuda")
+        if minor:
+            find_minor(minor, _kept_minors(context))  # refuses what is none
         for kernel in KERNELS:
             for mode in MODES:
                 key = f"{kernel}.{mode}{f'.{minor}' if minor else ''}"

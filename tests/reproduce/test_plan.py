@@ -6,10 +6,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from reproduce import ROOT, cli, execute, plan
+from reproduce import ROOT, cli, execute, plan, provision
 from reproduce.choreo import Choreo
 from reproduce.machine import Need
 from reproduce.step import Context, Measurement, Options
@@ -45,6 +46,17 @@ def test_what_the_run_would_install_is_not_missing(choreo: Choreo, make_context:
     found = plan.plan(STEPS["table3"], make_context("table3", choreo, FakeMachine()))
     assert found.installs == ("nvcc 13.0 (104 MB)",) and all(key.startswith("build.") for key in found.keys)
     assert set(dict(found.cannot)) == {"no GPU"}
+
+
+def test_cuda_minors_are_not_installed_by_a_dry_run(
+    choreo: Choreo, make_context: Callable[..., Context], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provision.toolchain, "find", lambda: SimpleNamespace(release="13.0", nvcc="/nvcc"))
+    monkeypatch.setattr(provision.subprocess, "run", lambda *words, **options: pytest.fail("something was installed"))
+    options = Options(cuda=("13.0", "13.1"))
+    context = make_context("registers", choreo, FakeMachine(nvcc="13.0.88"), options)
+    found = plan.plan(STEPS["registers"], context)
+    assert found.installs == ("nvcc 13.1",) and len(found.keys) == 36
 
 
 def test_what_runs_beside_each_other_shares_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:

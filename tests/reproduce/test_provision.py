@@ -57,6 +57,21 @@ def test_triton_that_is_there_is_left_alone(pip: list[Sequence[str]], monkeypatc
     assert not pip
 
 
+def test_cuda_minors_are_installed_before_the_builds(
+    pip: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Once: not by every build, which run beside each other."""
+    monkeypatch.setattr(provision.toolchain, "find", lambda: SimpleNamespace(release="13.0", nvcc="/nvcc"))
+    monkeypatch.setattr(running, "ROOT", tmp_path)
+    running.provide(STEPS["registers"], Options(cuda=("13.0",)), None)
+    assert not pip
+    with pytest.raises(ProvisionError, match=r"CUDA 13\.7 could not be installed"):
+        running.provide(STEPS["registers"], Options(cuda=("13.0", "13.7")), None)
+    assert len(pip) == 1
+    with pytest.raises(ValueError, match="minors of CUDA 13"):
+        running.provide(STEPS["registers"], Options(cuda=("12.9",)), None)
+
+
 def test_in_a_container_nothing_is_fetched(
     pip: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
