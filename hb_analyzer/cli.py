@@ -226,8 +226,11 @@ def _deliver(args: argparse.Namespace, kind: str, text: str) -> Any:
     """To the file of ``-o``, saying so, or to stdout."""
     if args.output is None:
         return {kind: text} if args.json else text
+    output = Path(args.output)
+    if output.exists() and Path(args.file).exists() and output.samefile(args.file):
+        raise PatternError(args.output, "", "is the input file: it would be overwritten")
     try:
-        Path(args.output).write_text(text, encoding="utf-8")
+        output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise PatternError(args.output, "", error.strerror or str(error)) from None
     return {"output": args.output} if args.json else f"wrote {args.output}\n"

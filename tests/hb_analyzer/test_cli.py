@@ -172,6 +172,15 @@ def test_timeline(run: Run, run_json: Callable[..., Any], tmp_path: Path) -> Non
     assert len(file.read_text()) > len(short)
 
 
+@pytest.mark.parametrize("command", ["dot", "timeline"])
+def test_the_input_is_not_overwritten(run: Run, tmp_path: Path, command: str) -> None:
+    file = tmp_path / "kernel.json"
+    file.write_text(Path(KV).read_text())
+    code, out, error = run(command, str(file), "-o", str(tmp_path / "." / "kernel.json"))
+    assert (code, out) == (2, "") and "is the input file: it would be overwritten" in error
+    assert file.read_text() == Path(KV).read_text()
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
