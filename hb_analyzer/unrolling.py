@@ -162,9 +162,8 @@ class Unrolling:
             for number, wait in enumerate(instances):
                 k = number - event.initial
                 if k >= count:
-                    made = (
-                        "is never set" if count + event.initial == 0 else f"is set {count + event.initial} times only"
-                    )
+                    times = count + event.initial
+                    made = {0: "is never set", 1: "is set once only"}.get(times, f"is set {times} times only")
                     why = f"wait {number + 1} for {key[0]}[{key[1]}] never returns: the slot {made}"
                     self.stuck.append(Stuck(wait, why, key[0]))
                 elif k >= 0:

@@ -57,7 +57,7 @@ def test_a_setting_needs_every_instance() -> None:
 def test_a_wait_without_its_setting_is_stuck() -> None:
     run = unroll(program((Trigger("e"),), (Wait("e"), Wait("e"))), {})
     (stuck,) = run.stuck
-    assert stuck.why == "wait 2 for e[0] never returns: the slot is set 1 times only"
+    assert stuck.why == "wait 2 for e[0] never returns: the slot is set once only"
 
 
 def test_fewer_triggering_instances_than_arrivals_never_set_the_slot() -> None:
