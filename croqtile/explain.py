@@ -93,7 +93,8 @@ def _refutation(analysis: Analysis, verdict: Verdict) -> list[str]:
             lines += ["", f"  {_site(site)}", *_source_line(site)]
     if verdict.interleaving:
         at = ", ".join(f"{name} = {value}" for name, value in verdict.parameters)
-        lines += ["", f"An execution that shows it{f' (with {at})' if at else ''}:", "", _schedule(verdict)]
+        title = f"An execution that shows it, in the steps that matter{f' (with {at})' if at else ''}:"
+        lines += ["", title, "", _schedule(verdict)]
     found = next(repairs(analysis.program, analysis.report, verdict), None)
     if found is not None:
         lines += ["", textwrap.fill(f"They may overlap with {found.text} (confirmed by the analysis).", _WIDTH)]

@@ -42,9 +42,8 @@ def _conflict(verdict: Verdict) -> list[str]:
         at = ", ".join(f"{name} = {value}" for name, value in verdict.parameters)
         rows = [_row(step) for step in verdict.interleaving]
         header = ("step", "role", "iteration", "operation", "")
-        texts.append(
-            f"An execution that shows it{f' ({at})' if at else ''}\n" + table(header, rows, right=(0,)).rstrip()
-        )
+        title = f"An execution that shows it, in the steps that matter{f' ({at})' if at else ''}"
+        texts.append(f"{title}\n{table(header, rows, right=(0,)).rstrip()}")
     return texts
 
 
