@@ -54,7 +54,7 @@ def analyse(kernel: ir.Kernel, sala: bool = True) -> Analysis:
     if remote is not None:
         certain = tuple(problem for problem in problems if not isinstance(problem, diag.PossibleDefect))
         problems = (*certain, diag.ClusterUnchecked(remote.span))
-    return Analysis(kernel, program, report, placement, sala, (*problems, *_bounds(kernel, placement)))
+    return Analysis(kernel, program, report, placement, sala, (*problems, *_bounds(kernel, placement, sala)))
 
 
 def separate_placement(kernel: ir.Kernel) -> Placement:
@@ -89,7 +89,7 @@ def _remote_statement(kernel: ir.Kernel) -> ir.CopyIn | ir.Trigger | None:
     return None
 
 
-def _bounds(kernel: ir.Kernel, placement: Placement) -> tuple[diag.Diagnostic, ...]:
+def _bounds(kernel: ir.Kernel, placement: Placement, sala: bool) -> tuple[diag.Diagnostic, ...]:
     slack = smem.slack(kernel)
     static = smem.static_bytes(kernel)
     if placement.size + slack + static <= smem.BLOCK_LIMIT:
@@ -100,6 +100,8 @@ def _bounds(kernel: ir.Kernel, placement: Placement) -> tuple[diag.Diagnostic, .
         shape = f"{buffer.elem.spelling} [{', '.join(map(str, buffer.shape))}]"
         count = f" × {buffer.count}" if buffer.is_array else ""
         rows.append(f"{buffer.name:{width}}  {placement.offsets[buffer.name]:7}  {buffer.bytes:7}  {shape}{count}")
+    if sala and len(kernel.buffers) > 1:
+        rows.append("choreo --explain says which buffers may overlap, what forbids it, and what would allow it")
     return (
         diag.SharedMemoryOutOfBound(
             kernel.span,

@@ -72,6 +72,13 @@ def test_out_of_bound_counts_the_slack_and_lists_the_buffers():
     )
 
 
+def test_out_of_bound_names_the_command_that_explains_the_placement():
+    buffers = (b.buffer("large", (128, 1024)), b.buffer("small", (64, 64)))
+    (error,) = analyse(b.kernel(buffers=buffers)).errors
+    assert error.details[-1].startswith("  choreo --explain says")
+    assert not error.details[-2].startswith("  choreo")
+
+
 def test_static_shared_memory_counts_too():
     events = tuple(b.event(f"e{i}", 8) for i in range(8))
     static = smem.static_bytes(b.kernel(buffers=(b.buffer("a", (64, 64)),), events=events))
