@@ -27,6 +27,8 @@ Compiles a tile-language file (.co) for sm_90a. Without -gs or -es: to the execu
   --emit-pattern[=FILE] the kernel's synchronisation structure as a pattern for `python -m hb_analyzer`
   --memory-map OUT.svg  draw the placement of the shared buffers, with and without overlap
   --validate            compile to PTX with nvcc, and compare it with the analysed program: barriers, copies, bytes
+  --stress              a build for stress tests: random delays in every role, shared memory full of NaN at the start,
+                        and NaN over what the analysis calls dead; CHOREO_STRESS_SEED=n chooses the delays
   --dump=PASS,...       print the result of passes: parse, check, lower, analyse, emit
   --version             print the version
   --help                print this text
@@ -41,8 +43,6 @@ HIDDEN_HELP = (
     + """
 Hidden options:
   --no-sala             give each shared buffer its own place (no signal-aware liveness analysis)
-  --stress              a build for stress tests: random delays in every role, shared memory full of NaN at the start,
-                        and NaN over what the analysis calls dead; CHOREO_STRESS_SEED=n chooses the delays
   --unsound-overlap A,B with --stress and CHOREO_TESTING=1: a wrong build, in which the buffers A and B lie on each
                         other although the analysis forbids it
   --unsound-no-wait E   likewise, without the waits for event E

@@ -53,6 +53,7 @@ def test_help_lists_the_hidden_options_only_on_request():
     assert parse(["--help"]).message == HELP
     assert "--no-sala  " not in HELP
     assert "--no-sala  " in HIDDEN_HELP
+    assert "--stress  " in HELP
     assert parse(["--help-hidden"]).message == HIDDEN_HELP
     version = parse(["--version"]).message
     assert version is not None
