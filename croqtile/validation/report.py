@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from croqtile.validation.result import Validation
 from hb_analyzer.table import table
 
@@ -37,10 +39,12 @@ def as_text(validation: Validation) -> str:
     text += f"buffers that share memory: {pairs}\n"
     text += f"{validation.instructions} instructions compared, {validation.walked} steps over all paths; trip counts "
     text += f"evaluated at {validation.samples} launches\n"
-    for path in validation.proofs:
-        text += f"\n{path.pair[0]} and {path.pair[1]} are ordered by\n"
-        for step in path.steps:
-            text += f"    {step.text}" + (f"  (PTX {_ranges(step.lines)})" if step.lines else "") + "\n"
+    for (a, b), paths in itertools.groupby(validation.proofs, lambda path: path.pair):
+        text += f"\n{a} and {b} are ordered by\n"
+        for path in paths:
+            text += "\n"
+            for step in path.steps:
+                text += f"    {step.text}" + (f"  (PTX {_ranges(step.lines)})" if step.lines else "") + "\n"
     text += "\n" if validation.proofs else ""
     for problem in validation.problems:
         text += f"NOT SHOWN: {problem}\n"

@@ -27,7 +27,7 @@ def test_the_kernel_is_the_analysed_program() -> None:
     assert result.roles[1].instructions["mma"] == 4 and result.roles[0].instructions["copy in"] == 2
     text = as_text(result)
     assert len(result.proofs) >= 6 and all(path.pair == ("lhs_s", "out_s") for path in result.proofs)
-    assert "consumer 1: sync.wg 1, 2  (PTX " in text
+    assert "consumer 1: sync.wg 1, 2  (PTX " in text and text.count("lhs_s and out_s are ordered by\n") == 1
     assert "lhs_s over out_s" in text and text.endswith("verdict: the code is the analysed program\n")
 
 
