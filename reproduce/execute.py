@@ -86,7 +86,8 @@ def _tables(step: Step, document: Document, context: Context) -> tuple[Table, ..
 def kept_records(
     step: Step, context: Context, fingerprint: str | None = None
 ) -> tuple[dict[str, Record], str | None, str]:
-    """The records of the file that is there which a run keeps, when that run started, and why none if that is strange.
+    """The records of the file that is there which a run keeps, when the oldest was measured, and why none if that is
+    strange.
 
     ``fingerprint``: the one of now, if it is known already.
     """
@@ -104,7 +105,8 @@ def kept_records(
     if earlier.fingerprint != fingerprint:
         return {}, None, "sources, compiler or GPU changed since the last run: measured again"
     kept = {key: record for key, record in earlier.records.items() if record.status == MEASURED}
-    return kept, earlier.provenance.get("started"), ""
+    oldest = min((record.when for record in kept.values()), default="")
+    return kept, oldest or earlier.provenance.get("started"), ""
 
 
 def unmet(item: Measurement, context: Context, assuming: Collection[Need] = ()) -> str | None:

@@ -189,7 +189,7 @@ def show_document(document: Document, to: Console) -> None:
     parts += sampling.describe(document.gpu_states)
     parts.append(f"{origin['duration_s']:.1f} s")
     if origin.get("kept_from"):
-        parts.append(f"in part or whole from the run of {origin['kept_from']} (--fresh repeats it)")
+        parts.append(f"measured earlier in part or whole, from {origin['kept_from']} on (--fresh repeats it)")
     to.print(Text("; ".join(parts), style="dim"), soft_wrap=True)
     to.print()
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,14 +94,18 @@ def test_a_rerun_keeps_what_was_measured_and_repeats_the_rest(context: Context, 
         raise NoRunError("hung")
 
     step = step_of(Measurement("good", good), Measurement("bad", bad))  # type: ignore[arg-type]
-    execute(step, context, quiet)
+    first = execute(step, context, quiet)
+    measured = "2026-01-02T03:04:05+00:00"
+    first.records["good"] = replace(first.records["good"], when=measured)
+    results.save(first, context.results)
     document = execute(step, context, quiet)
     assert runs == {"good": 1, "bad": 2} and quiet.kept_keys == ["good"]
-    assert document.provenance["kept_from"]
+    assert document.provenance["kept_from"] == measured
+    assert execute(step, context, quiet).provenance["kept_from"] == measured  # not the run that kept it
 
     context.options = Options(fresh=True)
     execute(step, context, quiet)
-    assert runs == {"good": 2, "bad": 3}
+    assert runs == {"good": 2, "bad": 4}
 
 
 def test_other_sources_are_measured_again(context: Context, quiet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
