@@ -67,9 +67,9 @@ def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]
         if _register_bound(item) and context.choreo.own:
             rows.append(_row(item, records, at_paper=True))
     notes = (
-        "Registers are those of this project's code generator: shown beside the paper's, never above them; so are CTAs/SM "
-        "beyond the paper's where its registers bound them. CTAs/SM by the CUDA occupancy rules from registers, threads "
-        "and shared memory; where ncu ran, by its limits.",
+        "Registers are those of this project's code generator: shown beside the paper's, never above them; so are "
+        "CTAs/SM beyond the paper's where its registers bound them. CTAs/SM by the CUDA occupancy rules from "
+        "registers, threads and shared memory; where ncu ran, by its limits.",
     )
     return (Table("table3", "Table 3: registers, occupancy, active warps", COLUMNS, tuple(rows), notes),)
 
