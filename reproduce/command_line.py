@@ -73,10 +73,13 @@ def explain(error: ParseError) -> str:
     place = f"./ae {command} --help" if command else "./ae --help"
     if match := re.match(r"No idea what '(.*)' is!", text, re.DOTALL):
         word = match[1]
-        known = [flag for flag in context.flag_names() if flag.startswith("--")] if context else []
+        # Outside of a command, Invoke's own options are near to those of commands, and mean something else.
+        known = [flag for flag in context.flag_names() if flag.startswith("--")] if command else []
         near = difflib.get_close_matches(word.split("=")[0], known, 1)
         kind = "option" if word.startswith("-") else "argument"
         hint = f"; did you mean `{near[0]}`?" if near else ""
+        if not command and word.lstrip("-").partition("=")[0].replace("-", "_") in SHARED:
+            hint = f" of its own: it goes behind a command, as in `./ae all {word}`"
         return f"{command or './ae'} has no {kind} `{word}`{hint}\n    {place} lists what it has."
     if match := re.match(r"Flag <Argument: ([\w-]+).*> (needed value|doesn't take any value)", text):
         needs = "needs a value" if match[2] == "needed value" else "takes no value"

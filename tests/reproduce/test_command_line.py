@@ -26,6 +26,10 @@ def ae(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
         ("figure2 extra", "figure2 has no argument `extra`\n"),
         ("table2 --show-race=1", "table2 has no argument `1`\n"),
         ("figure2 --dry-run --results", "figure2: --results needs a value\n    ./ae figure2 --help"),
+        (
+            "--dry-run",
+            "./ae has no option `--dry-run` of its own: it goes behind a command, as in `./ae all --dry-run`",
+        ),
         ("--nonsense", "./ae has no option `--nonsense`\n    ./ae --help"),
         ("figure2 --runner nowhere", "there is no runner `nowhere`"),
         ("figure2 --runner host --slurm partition=p", "with --runner host there are none: leave one of them out"),
