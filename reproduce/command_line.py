@@ -74,7 +74,7 @@ def explain(error: ParseError) -> str:
     if match := re.match(r"No idea what '(.*)' is!", text, re.DOTALL):
         word = match[1]
         # Outside of a command, Invoke's own options are near to those of commands, and mean something else.
-        known = [flag for flag in context.flag_names() if flag.startswith("--")] if command else []
+        known = [flag for flag in context.flag_names() if flag.startswith("--")] if context and command else []
         near = difflib.get_close_matches(word.split("=")[0], known, 1)
         kind = "option" if word.startswith("-") else "argument"
         hint = f"; did you mean `{near[0]}`?" if near else ""
