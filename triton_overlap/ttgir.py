@@ -13,10 +13,13 @@ _PTX_VERSION = 85  # only instruction selection depends on it, not memory
 
 
 def load(text: str) -> Any:
-    """Parses and verifies ``text``. Raises OverlapError with Triton's message."""
-    from triton._C.libtriton import ir
-    from triton.backends.compiler import GPUTarget
-    from triton.backends.nvidia.compiler import CUDABackend
+    """Parses and verifies ``text``. Raises OverlapError with Triton's message, or if there is no Triton."""
+    try:
+        from triton._C.libtriton import ir
+        from triton.backends.compiler import GPUTarget
+        from triton.backends.nvidia.compiler import CUDABackend
+    except ModuleNotFoundError:
+        raise OverlapError("its TTGIR is read with Triton, which is not installed: pip install triton==3.6.0") from None
 
     context = ir.context()
     ir.load_dialects(context)
