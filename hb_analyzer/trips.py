@@ -163,6 +163,12 @@ class _Shape:
             if isinstance(statement, Loop):
                 self.trip(statement.trip)
                 inside = times * max(0, statement.trip.value) if isinstance(statement.trip, Const) else 0
+                changing = sum(1 if name in own else 2 for name in names_in(statement.trip) - self.parameters)
+                if changing + sum(bool(names - self.parameters) for names in own.values()) > 1 and _steps(
+                    statement.body
+                ):
+                    # Its remainders recur after a multiple of their modulus that depends on the depth.
+                    raise UnboundedError(f"a counter runs on in a loop of count {statement.trip}, which itself changes")
                 self.body(statement.body, {**own, statement.counter: names_in(statement.trip)}, inside)
             elif isinstance(statement, If):
                 self.condition(statement.condition, own)

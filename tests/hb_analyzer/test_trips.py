@@ -118,6 +118,8 @@ def test_a_parameter_that_may_be_negative_reaches_as_far() -> None:
         (loop(Name("N"), loop(BinOp("*", Name("M"), Name("i")), counter="j")),),
         (loop(Name("N"), If(BinOp("<", BinOp("*", Name("i"), Name("M")), Const(3)), (Access("A", "w"),))),),
         (loop(Name("N"), If(BinOp("==", BinOp("%", Name("i"), Name("M")), Const(0)), (Access("A", "w"),))),),
+        (loop(Name("N"), loop(Name("i"), loop(Name("j"), Step("c"), counter="k"), counter="j")),),
+        (loop(Name("N"), Step("c"), loop(Name("c"), Step("d"), counter="j")),),
     ],
 )
 def test_what_no_bound_covers_is_refused(body: tuple[Statement, ...]) -> None:
