@@ -64,11 +64,7 @@ def name_composite_trips(program: Program) -> Program:
                 max(0, evaluate(part, bounded)) if monotone and len(bounded) == len(tops) else None,
             )
         )
-    substituted = replace(
-        program,
-        roles=tuple(replace(role, body=_substitute_body(role.body, composites)) for role in program.roles),
-        parameters=(*program.parameters, *fresh),
-    )
+    substituted = replace(substitute(program, composites), parameters=(*program.parameters, *fresh))
     left_over: set[str] = set()
     for statement in statements(substituted):
         for expr in expressions_of(statement):
@@ -115,6 +111,13 @@ def _natural(expr: IntExpr) -> bool:
     if isinstance(expr, Const):
         return expr.value >= 0
     return isinstance(expr, Name) or (expr.op != "-" and _natural(expr.left) and _natural(expr.right))
+
+
+def substitute(program: Program, names: dict[IntExpr, str]) -> Program:
+    """``program`` with names in the places of expressions."""
+    return replace(
+        program, roles=tuple(replace(role, body=_substitute_body(role.body, names)) for role in program.roles)
+    )
 
 
 def _substitute(expr: IntExpr, names: dict[IntExpr, str]) -> IntExpr:

@@ -41,6 +41,7 @@ from hb_analyzer.model import (
     Trigger,
     names_in,
 )
+from hb_analyzer.relations import atoms_of, name_relations
 from hb_analyzer.traverse import expressions_of, statements, walk
 
 Values = dict[str, int]
@@ -70,7 +71,7 @@ class Domain:
 
 def domain_of(program: Program) -> Domain:
     """The trip counts that decide ``program``. Raises UnboundedError."""
-    program = name_composite_trips(program)
+    program = name_composite_trips(name_relations(program))
     shape = _Shape({parameter.name for parameter in program.parameters})
     for role in program.roles:
         shape.role(role.body)
@@ -78,13 +79,14 @@ def domain_of(program: Program) -> Domain:
     period = lcm(1, *slots, *shape.moduli) * prod(shape.divisors)
     begun = sum(count for counter, count in shape.stepped.items() if counter in shape.compared)
     bound = 2 * _depth(program) * prod(shape.divisors) + period + shape.offset + begun
+    stretch = max(shape.scale, prod(shape.factors.values())) * shape.phases
     ranges: dict[str, range] = {}
     used = shape.names
     for parameter in program.parameters:
         if parameter.name not in used:
             continue
         most = bound + 3 * shape.periods.get(parameter.name, 0)
-        most *= shape.scale * shape.phases * shape.stretches.get(parameter.name, 1)
+        most *= stretch * shape.stretches.get(parameter.name, 1)
         high = max(0, parameter.minimum) + most
         if parameter.maximum is not None:
             high = min(high, parameter.maximum)
@@ -95,7 +97,7 @@ def domain_of(program: Program) -> Domain:
         raise UnboundedError(
             f"too many combinations of trip counts: {' × '.join(f'{len(r)} of {n}' for n, r in ranges.items())}"
         )
-    return Domain(program, ranges, bound * shape.scale * shape.phases, period, _prefix_parameter(program))
+    return Domain(program, ranges, bound * stretch, period, _prefix_parameter(program))
 
 
 def _depth(program: Program) -> int:
@@ -140,6 +142,7 @@ class _Shape:
     parameters: set[str]
     offset: int = 0
     scale: int = 1
+    factors: dict[IntExpr, int] = field(default_factory=dict)  # of conditions that relate several counts
     phases: int = 1  # stretches of iterations of one loop, each of a length that only the launch knows
     moduli: set[int] = field(default_factory=set)
     divisors: set[int] = field(default_factory=set)
@@ -201,11 +204,12 @@ class _Shape:
     def condition(self, expr: IntExpr, own: Mapping[str, frozenset[str]]) -> None:
         """A branch. One on a counter and another count cuts the loop in two stretches, unless that is the loop's own
         trip count, so that the cut lies at a fixed distance from its end."""
-        names = names_in(expr)
-        if not names <= self.parameters:
+        for atom in atoms_of(expr):
+            names = names_in(atom)
             ends: set[str] = set().union(*(own.get(name, ()) for name in names))
-            self.phases += max(0, len(_compared(expr) - ends) - 1)
-        self.compared |= names
+            self.phases += max(0, len(_compared(atom) - ends) - 1)
+            self.factors[atom] = _factor(atom)
+            self.compared |= names
         if _period(expr) > 1:
             for name in self.concerned(expr, own):
                 self.periods[name] = lcm(self.periods.get(name, 1), _period(expr))
@@ -259,6 +263,13 @@ def _compared(expr: IntExpr) -> frozenset[str]:
     if isinstance(expr, BinOp) and expr.op != "%":
         return _compared(expr.left) | _compared(expr.right)
     return names_in(expr) if isinstance(expr, Name) else frozenset()
+
+
+def _factor(condition: IntExpr) -> int:
+    """The factor of a count in a condition that relates it to another one: it may have to be so much larger."""
+    shape = _Shape(set())
+    shape.visit(condition)
+    return shape.scale if len(names_in(condition)) > 1 else 1
 
 
 def _period(condition: IntExpr) -> int:
