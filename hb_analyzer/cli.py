@@ -21,6 +21,7 @@ from .pattern_load import load_pattern
 from .pattern_report import PatternAnalysis, analyse_pattern
 from .ptx import ptx_text, summarise_ptx
 from .simulator import command as simulator
+from .simulator.code import IllFormedError, TooLongError
 from .table import percent, table
 from .text import pattern_text
 from .text_explain import explain_text, verdict_json
@@ -154,15 +155,20 @@ def _simulate(args: argparse.Namespace) -> Any:
             raise PatternError(args.file, "", f'no buffer "{name}" in it')
     if args.over and args.over[0] == args.over[1]:
         raise PatternError(args.file, "", f'"{args.over[0]}" twice: a pair has two different buffers')
-    result = simulator.simulate(
-        analysis.program,
-        analysis.report.placement,
-        seed=args.seed,
-        schedules=args.schedules,
-        exhaustive=args.exhaustive,
-        fixed=_trip_counts(args.set, analysis),
-        over=args.over,
-    )
+    try:
+        result = simulator.simulate(
+            analysis.program,
+            analysis.report.placement,
+            seed=args.seed,
+            schedules=args.schedules,
+            exhaustive=args.exhaustive,
+            fixed=_trip_counts(args.set, analysis),
+            over=args.over,
+        )
+    except IllFormedError as error:
+        raise PatternError(args.file, "", f"cannot be run: {error}") from None
+    except TooLongError:
+        raise PatternError(args.file, "", "too long to be run at these trip counts: smaller ones with --set") from None
     return result.to_json() if args.json else result.text()
 
 

@@ -263,3 +263,18 @@ def test_output_that_cannot_be_written_is_one_line() -> None:
         command = [sys.executable, "-m", "hb_analyzer", "pattern", "choreo_fa_kv.json"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2 and done.stderr == "error: standard output: No space left on device\n"
+
+
+def test_simulate_a_program_that_cannot_be_run(run: Run, tmp_path: Path) -> None:
+    roles = kv_roles()
+    roles["producer"][0]["signal_in"] = {"event": "k_empty", "slot": 1}
+    file = tmp_path / "slots.json"
+    file.write_text(json.dumps(document(roles, KV_BUFFERS, events={"k_empty": {"slots": 1}})))
+    for more in ((), ("--exhaustive",)):
+        code, out, error = run("simulate", str(file), *more)
+        assert (code, out) == (2, "") and "cannot be run: producer: slot 1 of event k_empty is out of range" in error
+
+
+def test_simulate_a_program_that_is_too_long(run: Run) -> None:
+    code, out, error = run("simulate", "persistent_gemm", "--set", "N_k=64", "--set", "N_tile=64")
+    assert (code, out) == (2, "") and "too long to be run at these trip counts: smaller ones with --set" in error
