@@ -455,3 +455,34 @@ def ordered_program(random: Random) -> Program:
         for name, trip, parts in zip(names, trips, roles, strict=True)
     )
     return Program("ordered", buffers, events, built, (Parameter("N", least),))
+
+
+def periodic_program(random: Random) -> Program:
+    """One role, or two in lockstep, whose accesses and running counters wait for remainders of counters: what happens
+    first happens late."""
+    count, period = random.choice((1, 1, 2)), random.randint(2, 5)
+    buffers = tuple(Buffer(f"b{i}", 96, 16, random.choice((1, 1, 2, 3)), SHAPE) for i in range(2))
+    counters = random.choice((("i",), ("i", "c")))
+
+    def index(modulus: int, counters: tuple[str, ...] = counters) -> IntExpr:
+        return ring(random.choice(counters), modulus, random.randint(0, 6))
+
+    bodies: list[list[Statement]] = [[] for _ in range(count)]
+    for _ in range(random.randint(3, 6)):
+        buffer = random.choice(buffers)
+        access = Access(buffer.name, random.choice("rw"), index(buffer.slots), random.choice(REGIONS))
+        random.choice(bodies).append(If(BinOp("==", index(period), Const(0)), (access,)))
+    for body in bodies:
+        step: Statement = Step("c", random.choice((1, 1, 2)))
+        if random.random() < 0.5:
+            step = If(BinOp("==", index(period, ("i",)), Const(0)), (step,))
+        body.insert(random.randint(0, len(body)), step)
+    if count == 2:
+        for body, own, other in ((bodies[0], "e", "f"), (bodies[1], "f", "e")):
+            at = random.randint(0, len(body))
+            body[at:at] = [Trigger(own)]
+            at = random.randint(at + 1, len(body))
+            body[at:at] = [Wait(other)]
+    start = (Step("c", random.choice((0, 0, 5, 12))),)
+    roles = tuple(Role(f"r{i}", (*start, Loop("i", Name("N"), tuple(body))), "thread") for i, body in enumerate(bodies))
+    return Program("periodic", buffers, (Event("e"), Event("f")), roles, (Parameter("N"),))

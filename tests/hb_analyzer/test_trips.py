@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from hb_analyzer.composite_trips import UnboundedError
+from hb_analyzer.conditions import Conditions, atoms_by_buffer
+from hb_analyzer.decide import decide
+from hb_analyzer.graph import Ordering, topological_order
 from hb_analyzer.model import (
     Access,
     BinOp,
@@ -25,7 +29,9 @@ from hb_analyzer.model import (
     Trigger,
 )
 from hb_analyzer.trips import domain_of
+from hb_analyzer.unroll import unroll
 from tests.hb_analyzer.programs import attention, gemm, persistent_gemm
+from tests.hb_analyzer.random_programs import periodic_program
 
 
 def program(
@@ -139,3 +145,19 @@ def test_a_tile_loop_that_something_follows_has_no_shortcut() -> None:
     role = source.roles[0]
     followed = replace(role, body=(*role.body, Trigger("full")))
     assert domain_of(replace(source, roles=(followed, *source.roles[1:]))).prefix is None
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_nothing_new_happens_at_larger_trip_counts(block: int) -> None:
+    accepted = 0
+    for seed in range(100 * block, 100 * block + 100):
+        source = periodic_program(Random(seed))
+        decision = decide(source)
+        pairs = {("b0", "b1")} - decision.refused.keys()
+        accepted += len(pairs)
+        most = domain_of(source).ranges["N"][-1]
+        for count in (most + 1, most + 8, 2 * most + 13) if pairs else ():
+            run = unroll(source, {"N": count}, decision.silent)
+            conditions = Conditions(run, Ordering(run, topological_order(run.preds)), atoms_by_buffer(source))
+            assert not list(conditions.findings(pairs)), (seed, count)
+    assert accepted > 20
