@@ -39,6 +39,7 @@ from hb_analyzer.model import (
     Statement,
     Step,
     Trigger,
+    evaluate,
     names_in,
 )
 from hb_analyzer.relations import atoms_of, name_relations
@@ -243,19 +244,35 @@ class _Shape:
             if not isinstance(expr.right, Const):
                 raise UnboundedError(f"{expr} divides by something that only the launch knows")
             if names_in(expr.left):
-                (self.moduli if op == "%" else self.divisors).add(max(1, abs(expr.right.value)))
+                if op == "%":
+                    self.moduli.add(max(1, abs(expr.right.value)))
+                else:
+                    self.divisors.add(_product(expr, ("/", "cdiv")))
             return 0 if op == "%" else left
         if op == "*":
             if names_in(expr.left) and names_in(expr.right):
                 raise UnboundedError(f"{expr} multiplies two counts")
-            factor = left if not names_in(expr.left) else right
             if names_in(expr):
-                self.scale = max(self.scale, factor)
+                self.scale = max(self.scale, _product(expr, ("*",)))
             return left * right
         if op in _COMPARISONS:
             self.offset += (left + right) * prod(self.divisors)
             return 0
         return left + right
+
+
+def _product(expr: IntExpr, operators: tuple[str, ...]) -> int:
+    """The largest product of constants by which a count is multiplied, or divided, inside each other."""
+    if not isinstance(expr, BinOp):
+        return 1
+    largest = max(_product(expr.left, operators), _product(expr.right, operators))
+    if expr.op in operators:
+        for side in (expr.left, expr.right):
+            try:
+                largest *= max(1, abs(evaluate(side, {})))
+            except (KeyError, ZeroDivisionError):
+                pass  # a name is no constant; what divides by zero is refused where it is run
+    return largest
 
 
 def _compared(expr: IntExpr) -> frozenset[str]:

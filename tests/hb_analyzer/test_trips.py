@@ -91,6 +91,9 @@ def test_thresholds_shift_and_factors_stretch() -> None:
     assert bound(BinOp("<", BinOp("+", Name("i"), Const(2)), Name("N"))) == plain + 2
     assert bound(BinOp("==", BinOp("%", Name("i"), Const(5)), Const(0))) >= plain + 4
     assert bound(BinOp("<", BinOp("*", Const(2), Name("i")), Name("N"))) >= 2 * plain
+    sixteenth = BinOp("/", BinOp("/", Name("i"), Const(4)), Const(4))
+    assert bound(BinOp("==", sixteenth, Const(3))) >= plain + 48
+    assert bound(BinOp("<", BinOp("*", Const(2), BinOp("*", Const(3), Name("i"))), Name("N"))) >= 6 * plain
     # Another count cuts the loop into two stretches, each of which may be long.
     assert bound(BinOp("<", Name("i"), Name("M")), loop(Name("M"))) >= 2 * plain
     assert bound(BinOp("<", Name("i"), Name("c")), Step("c")) >= 2 * plain
