@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from math import lcm, prod
@@ -268,10 +269,9 @@ def _product(expr: IntExpr, operators: tuple[str, ...]) -> int:
     largest = max(_product(expr.left, operators), _product(expr.right, operators))
     if expr.op in operators:
         for side in (expr.left, expr.right):
-            try:
+            # A name is no constant, and what divides by zero is refused where it is run.
+            with suppress(KeyError, ZeroDivisionError):
                 largest *= max(1, abs(evaluate(side, {})))
-            except (KeyError, ZeroDivisionError):
-                pass  # a name is no constant; what divides by zero is refused where it is run
     return largest
 
 
