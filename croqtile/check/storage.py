@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from croqtile import ast, fold, ir
+from croqtile import ast, fold, ir, smem
 from croqtile import diagnostics as diag
 from croqtile.check import expressions
 from croqtile.check.scope import Context, EventName, FragmentName, Poison, ViewName, fail
 from croqtile.check.types import element
+
+_MOST_SLOTS = smem.BLOCK_LIMIT // smem.BARRIER_BYTES
 
 
 def shared(ctx: Context, statement: ast.SharedBuffers | ast.SharedEvents) -> None:
@@ -18,6 +20,8 @@ def shared(ctx: Context, statement: ast.SharedBuffers | ast.SharedEvents) -> Non
         for item in statement.items:
             with ctx.recovering():
                 slots = 1 if item.count is None else expressions.constant(ctx, item.count, "the number of slots")
+                if item.count is not None and slots > _MOST_SLOTS:
+                    fail(diag.TooManySlots(item.count.span, slots, _MOST_SLOTS))
                 event = ir.Event(ctx.cname(item.name.name), slots, item.count is not None, item.name.span)
                 ctx.declare(item.name.name, EventName(event, item.name.span))
                 ctx.events.append(event)

@@ -55,6 +55,12 @@ class TooManyDimensions(Diagnostic):
     found: int
 
 
+class TooManySlots(Diagnostic):
+    template = "{slots} slots are more than the {most} mbarriers that the shared memory of a block can hold"
+    slots: int
+    most: int
+
+
 class WrongThreadCount(Diagnostic):
     template = "a warpgroup (group-4) has 128 threads, not {found}"
     found: int

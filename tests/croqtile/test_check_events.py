@@ -23,6 +23,7 @@ CASES: dict[str, Edits] = {
     "array-without-index": [("trigger full[stage]", "trigger full")],
     "copy-array-without-index": [("tma.copy.async<full[stage]>", "tma.copy.async<full>")],
     "slot-out-of-range": [("trigger empty[s];", "trigger empty[4];")],
+    "more-slots-than-memory": [("empty[4], done", "empty[29057], done")],
     "slot-negative": [("trigger empty[s];", "trigger empty[0 - 1];")],
     "slot-out-of-range-in-loop": [("foreach {s} in [4]", "foreach {s} in [5]")],
     "buffer-slot-out-of-range": [("=> lhs_s[stage]", "=> lhs_s[7]")],
