@@ -13,11 +13,9 @@ from hb_analyzer.decide import decide
 from hb_analyzer.graph import Ordering, topological_order
 from hb_analyzer.model import (
     Access,
-    BinOp,
     Buffer,
     Const,
     Event,
-    If,
     IntExpr,
     Loop,
     Name,
@@ -25,7 +23,6 @@ from hb_analyzer.model import (
     Program,
     Role,
     Statement,
-    Step,
     Trigger,
 )
 from hb_analyzer.trips import domain_of
@@ -81,59 +78,9 @@ def test_unused_parameters_are_left_alone() -> None:
     assert domain_of(program(loop(Const(3)))).ranges == {}
 
 
-def test_thresholds_shift_and_factors_stretch() -> None:
-    plain = domain_of(program(loop(Name("N")))).bound
-
-    def bound(condition: IntExpr, *more: Statement) -> int:
-        return domain_of(program(loop(Name("N"), If(condition, (Access("A", "w"),))), *more)).bound
-
-    assert bound(BinOp("==", Name("i"), Const(100))) >= plain + 100
-    assert bound(BinOp("<", BinOp("+", Name("i"), Const(2)), Name("N"))) == plain + 2
-    assert bound(BinOp("==", BinOp("%", Name("i"), Const(5)), Const(0))) >= plain + 4
-    assert bound(BinOp("<", BinOp("*", Const(2), Name("i")), Name("N"))) >= 2 * plain
-    sixteenth = BinOp("/", BinOp("/", Name("i"), Const(4)), Const(4))
-    assert bound(BinOp("==", sixteenth, Const(3))) >= plain + 48
-    assert bound(BinOp("<", BinOp("*", Const(2), BinOp("*", Const(3), Name("i"))), Name("N"))) >= 6 * plain
-    # Another count cuts the loop into two stretches, each of which may be long.
-    assert bound(BinOp("<", Name("i"), Name("M")), loop(Name("M"))) >= 2 * plain
-    assert bound(BinOp("<", Name("i"), Name("c")), Step("c")) >= 2 * plain
-    # Where only remainders are compared, nothing is cut.
-    same = BinOp("==", BinOp("%", Name("i"), Const(2)), BinOp("%", Name("c"), Const(2)))
-    assert bound(same, Step("c")) == plain + 2  # L = 2, and c is 1 before the loop
-
-
-def test_conditions_of_a_period_are_followed_for_three_of_it() -> None:
-    def high(*body: Statement) -> dict[str, int]:
-        return {name: values[-1] for name, values in domain_of(program(*body)).ranges.items()}
-
-    sometimes = If(BinOp("==", BinOp("%", Name("i"), Const(4)), Const(0)), (Access("A", "w"),))
-    plain = high(loop(Name("N")), loop(Name("M")))["N"]
-    assert high(loop(Name("N"), sometimes), loop(Name("M"))) == {"N": plain + 3 + 12, "M": plain + 3}
-    # What is counted in every fourth iteration comes round four times more slowly.
-    counted = If(sometimes.condition, (Step("c"),))
-    assert high(loop(Name("N"), counted), loop(Name("M"))) == {"N": 4 * (plain + 3 + 12), "M": plain + 3}
-    either = If(sometimes.condition, (Step("c"),), (Step("c"),))
-    assert high(loop(Name("N"), either), loop(Name("M"))) == {"N": plain + 3 + 12, "M": plain + 3}
-
-
 def test_a_parameter_that_may_be_negative_reaches_as_far() -> None:
     negative = program(loop(Name("N")), parameters=(Parameter("N", -5),))
     assert domain_of(negative).ranges["N"] == range(-5, domain_of(program(loop(Name("N")))).bound + 1)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        (loop(Name("N"), loop(BinOp("*", Name("M"), Name("i")), counter="j")),),
-        (loop(Name("N"), If(BinOp("<", BinOp("*", Name("i"), Name("M")), Const(3)), (Access("A", "w"),))),),
-        (loop(Name("N"), If(BinOp("==", BinOp("%", Name("i"), Name("M")), Const(0)), (Access("A", "w"),))),),
-        (loop(Name("N"), loop(Name("i"), loop(Name("j"), Step("c"), counter="k"), counter="j")),),
-        (loop(Name("N"), Step("c"), loop(Name("c"), Step("d"), counter="j")),),
-    ],
-)
-def test_what_no_bound_covers_is_refused(body: tuple[Statement, ...]) -> None:
-    with pytest.raises(UnboundedError):
-        domain_of(program(*body, parameters=(Parameter("N"), Parameter("M"))))
 
 
 def test_the_tile_loop_needs_its_largest_value_only() -> None:
