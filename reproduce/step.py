@@ -86,7 +86,7 @@ class Measurement:
 class Step:
     """A figure, a table or a check of the paper.
 
-    ``minutes`` is what it takes on a machine that has everything; ``claims`` names entries of claims.yaml.
+    ``minutes`` is what it takes on a machine that has everything and 16 cores; ``claims`` names entries of claims.yaml.
     """
 
     name: str

@@ -153,7 +153,7 @@ def _identical(base: Record, sala: Record) -> Cell:
 STEP = Step(
     name="correctness",
     title="Correctness of every kernel in both modes",
-    minutes=12.0,
+    minutes=3.0,
     claims=("correctness",),
     measurements=measurements,
     tables=tables,

@@ -87,7 +87,7 @@ def tables(records: Mapping[str, Record], context: Context) -> tuple[Table, ...]
 STEP = Step(
     name="fa",
     title="Attention end to end",
-    minutes=3.0,
+    minutes=0.5,
     claims=("fa",),
     measurements=measurements,
     tables=tables,

@@ -121,7 +121,7 @@ def _cells(record: Record, mode: str) -> dict[str, Cell]:
 STEP = Step(
     name="registers",
     title="Registers, spills and occupancy of every kernel",
-    minutes=2.0,
+    minutes=0.5,
     claims=("table3",),
     measurements=measurements,
     tables=tables,

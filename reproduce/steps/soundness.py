@@ -217,7 +217,7 @@ def _byte_table(records: Mapping[str, Record], names: list[str]) -> Table:
 STEP = Step(
     name="soundness",
     title="Evidence of soundness: answers against a simulator, mutants, other rules, compiled code, stress on the GPU",
-    minutes=12.0,
+    minutes=4.0,
     claims=(),
     measurements=measurements,
     tables=tables,

@@ -54,7 +54,7 @@ def _chosen(context: Context) -> list[str]:
 STEP = Step(
     name="table2",
     title="Table 2: shared memory across frameworks",
-    minutes=4.0,
+    minutes=6.0,
     claims=("table2_xcomp", "table2_cutlass", "table2_tawa"),
     measurements=measurements,
     tables=tables,

@@ -145,7 +145,7 @@ def _printed(item: dict[str, Any]) -> str:
 STEP = Step(
     name="table3",
     title="Table 3: registers, occupancy and active warps",
-    minutes=4.0,
+    minutes=1.0,
     claims=("table3",),
     measurements=measurements,
     tables=tables,
