@@ -34,7 +34,8 @@ Compiles a tile-language file (.co) for sm_90a. Without -gs or -es: to the execu
   --help                print this text
   --help-hidden         print this text and the remaining options
 
-Exit codes: 0 done, 1 the program is refused or does not compile, 2 bad command line or unusable file.
+Exit codes: 0 done, 1 the program is refused or does not compile, or --validate does not show that the code is what was
+analysed, 2 bad command line or unusable file.
 """
 )
 

@@ -108,9 +108,9 @@ def show_status(found: Sequence[StepStatus], folder: Path, to: Console) -> None:
     for why in dict.fromkeys(each.stale for each in found if each.stale):
         names = ", ".join(each.step for each in found if each.stale == why)
         print_note(f"stale: {why} ({names}): a run measures it again", to)
-    print_note(
-        f"Results: {folder}; times in UTC; + with local changes; counts are of measurements, rows of their tables.", to
-    )
+    place = f"{folder}{'' if folder.exists() else ' (does not exist)'}"
+    legend = "times in UTC; + with local changes; counts are of measurements, rows of their tables"
+    print_note(f"Results: {place}; {legend}.", to)
 
 
 def show_plans(plans: Sequence[Plan], to: Console) -> None:

@@ -324,3 +324,8 @@ def test_a_step_beside_others_has_the_options_of_all(tmp_path: Path) -> None:
     for name in ("fresh", "show_race", "only", "seeds", "cuda"):
         assert getattr(again, name) == getattr(options, name)
     assert again.steps == ["table2"] and again.results == str(tmp_path)
+
+
+def test_the_status_of_a_folder_that_is_not_there_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["status", "--results", str(tmp_path / "typo")]) == 0
+    assert "typo (does not exist); times in UTC" in " ".join(capsys.readouterr().out.split())
