@@ -7,7 +7,7 @@ modes: a deadlock, an event overrun or a race is an error of the program, whatev
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import hb_analyzer
 from croqtile import diagnostics as diag
@@ -48,12 +48,17 @@ def analyse(kernel: ir.Kernel, sala: bool = True) -> Analysis:
     """Analyse lowered IR. Never raises for what is wrong with the program: see ``Analysis.diagnostics``."""
     program = translate(kernel)
     report = hb_analyzer.analyse(program)
-    placement = report.placement if sala else separate_placement(kernel)
     problems = describe_defects(report, spans_of(kernel), program, _calls(kernel))
     remote = _remote_statement(kernel)
     if remote is not None:
         certain = tuple(problem for problem in problems if not isinstance(problem, diag.PossibleDefect))
         problems = (*certain, diag.ClusterUnchecked(remote.span))
+    separate = separate_placement(kernel)
+    if sala and report.overruns and report.placement.size < separate.size:
+        # A certain overrun is an error; a possible one is no premise of a proof either.
+        report = replace(report, placement=separate)
+        problems = (*problems, diag.OverlapUnproved(kernel.span))
+    placement = report.placement if sala else separate
     return Analysis(kernel, program, report, placement, sala, (*problems, *_bounds(kernel, placement, sala)))
 
 

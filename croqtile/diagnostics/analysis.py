@@ -41,6 +41,13 @@ class PossibleDefect(Diagnostic):
     reason: str
 
 
+class OverlapUnproved(Diagnostic):
+    """The theorem of hb_analyzer/SOUNDNESS.md asks for programs without overruns."""
+
+    template = "every buffer keeps its own place: no overlap is proved while an event may be overrun"
+    severity = "warning"
+
+
 class ClusterUnchecked(Diagnostic):
     template = (
         "the synchronisation between the CTAs of a cluster is not analysed: buffers that other CTAs write keep their "

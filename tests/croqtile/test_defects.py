@@ -105,6 +105,29 @@ def test_what_may_be_imagined_is_a_warning():
     assert "depends on data" in warning.message
 
 
+def test_nothing_overlaps_while_an_event_may_be_overrun():
+    """Nobody holds the producer back: a waiter may be lapped. A warning only, since other code is not followed."""
+    e, other = b.event("e"), b.event("other")
+    first, second = (b.buffer(name, (64, 64)) for name in ("first", "second"))
+
+    def analysis(*, overrun):
+        kernel = b.kernel(
+            b.roles(
+                b.role((0,), *[b.trigger(e)] * (1 + 2 * overrun), b.when(DATA, b.trigger(other))),
+                b.role((1,), b.wait(e), b.store(b.view(first)), b.store(b.view(second))),
+            ),
+            buffers=(first, second),
+            events=(e, other),
+            tensors=(SOURCE,),
+        )
+        return analyse(kernel)
+
+    assert analysis(overrun=False).bytes == 8192
+    doubtful = analysis(overrun=True)
+    assert doubtful.bytes == 16384 and not doubtful.errors
+    assert [type(d) for d in doubtful.diagnostics] == [diag.PossibleDefect, diag.OverlapUnproved]
+
+
 def test_counts_that_only_look_unrelated_give_a_warning():
     e = b.event("e", 1)
     k, j = b.counter("k", cdiv(K, 64)), b.counter("j", op(K, "/", 64))
