@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-from hb_analyzer import analyse, explain_pair
-from hb_analyzer.model import Program
-from hb_analyzer.report import Report, Verdict
+from hb_analyzer import analyse
+from hb_analyzer.report import Verdict
 from triton_overlap import guard, overlay, placeholders, ttgir
 from triton_overlap.allocation import Layout, Violation, read_layout
+from triton_overlap.decision import decide, explain, proved
 from triton_overlap.edits import Edits
 from triton_overlap.errors import RefusedError
 from triton_overlap.memory import Allocation
 from triton_overlap.overlay import Overlay
 from triton_overlap.roles import buffer_name
-from triton_overlap.slices import slice_neighbourhood, slice_roles
+from triton_overlap.slices import slice_neighbourhood
 from triton_overlap.translate import Translation, translate
 
 DROP, INVALIDATE, KEEP = "drop", "invalidate", "keep"
@@ -199,30 +198,6 @@ def _guarded(translation: Translation, tile: int, ring: int) -> str:
     return ttgir.normalise(edits.text())
 
 
-def decide(translation: Translation, pair: Overlay, wide: bool = False) -> Verdict:
-    """The engine's verdict on one overlap, from the part of the program that the pair needs (``wide``: all of its
-    roles and their events)."""
-    return _analyse(_part(translation, pair, wide)).verdict(buffer_name(pair.staging), buffer_name(pair.ring))
-
-
-def explain(translation: Translation, pair: Overlay) -> Verdict:
-    """:func:`decide` with its evidence: ordering paths, or an interleaving that observes the overlap."""
-    narrow = decide(translation, pair)
-    part = _part(translation, pair, wide=not narrow.overlap)
-    return explain_pair(part, buffer_name(pair.staging), buffer_name(pair.ring))
-
-
-def _part(translation: Translation, pair: Overlay, wide: bool) -> Program:
-    part = slice_roles if wide else slice_neighbourhood
-    return part(translation.program, buffer_name(pair.staging), buffer_name(pair.ring))
-
-
-@lru_cache(maxsize=256)
-def _analyse(program: Program) -> Report:
-    """Rewrites with other settings ask the same questions."""
-    return analyse(program)
-
-
 def _check_races(plan: Plan, rings: list[int]) -> None:
     """What was decided about two buffers must hold for the one that the rewrite made of them."""
     if any(not each.proved for each in plan.laid):
@@ -230,10 +205,13 @@ def _check_races(plan: Plan, rings: list[int]) -> None:
     translation = translate(plan.text)
     for ring in rings:
         name = buffer_name(translation.rings[ring])
-        report = analyse(slice_neighbourhood(translation.program, name, name))
+        part = slice_neighbourhood(translation.program, name, name)
+        report = analyse(part)
         defects = [*report.races, *report.deadlocks]
         if defects:
             raise RefusedError(f"the kernel has a defect: {defects[0].why}")
+        if not proved(part, {name}, lambda report: not report.races and not report.deadlocks):
+            raise RefusedError(f"nothing is proved of {name}, since an mbarrier may be overrun")
 
 
 def _remedy(plan: Plan, remedy: str) -> None:

@@ -14,13 +14,13 @@ from hb_analyzer.model import Access, Commit, Drain, Loop, Opaque, Program, Role
 
 def slice_roles(program: Program, a: str, b: str) -> Program:
     """The roles that access ``a`` or ``b``, and the events between them."""
-    roles = [role for role in program.roles if _touches(role.body, {a, b})]
+    roles = [role for role in program.roles if touches(role.body, {a, b})]
     return _cut(program, roles, {a, b}, lambda role, event: True)
 
 
 def slice_neighbourhood(program: Program, a: str, b: str) -> Program:
     """Of these, only the events waited for directly before, or set directly after, accesses to the two buffers."""
-    roles = [role for role in program.roles if _touches(role.body, {a, b})]
+    roles = [role for role in program.roles if touches(role.body, {a, b})]
     near = {role.name: _near(role.body, {a, b}) for role in roles}
     return _cut(program, roles, {a, b}, lambda role, event: event in near[role])
 
@@ -86,7 +86,7 @@ def _near(body: tuple[Statement, ...], buffers: set[str]) -> set[str]:
     for loop in body:
         if isinstance(loop, Loop):
             found |= _near(loop.body, buffers)
-            if _touches(loop.body, buffers):
+            if touches(loop.body, buffers):
                 found |= _run(body, body.index(loop), -1, Wait) | _run(body, body.index(loop), 1, Trigger)
     for position, statement in enumerate(body):
         if isinstance(statement, Access) and statement.buffer in buffers:
@@ -111,7 +111,7 @@ def _run(body: tuple[Statement, ...], position: int, direction: int, kind: type[
     return found
 
 
-def _touches(body: tuple[Statement, ...], buffers: set[str]) -> bool:
+def touches(body: tuple[Statement, ...], buffers: set[str]) -> bool:
     return any(
         (isinstance(each, Access) and each.buffer in buffers)
         or (isinstance(each, Opaque) and bool(set(each.buffers) & buffers))
