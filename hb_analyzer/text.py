@@ -37,7 +37,7 @@ def pattern_text(analysis: PatternAnalysis) -> str:
 def _defect_kinds(report: Report) -> list[tuple[str, tuple[Defect, ...]]]:
     return [
         ("Deadlocks", report.deadlocks),
-        ("Event overruns", report.overruns),
+        ("Event overruns (while there are any, no pair is proved to be safe)", report.overruns),
         ("Races inside one buffer", report.races),
         ("Arrival counts", report.arrivals),
         ("Copies that nobody waits for", report.unawaited),
