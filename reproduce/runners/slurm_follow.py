@@ -107,6 +107,8 @@ class Followed:
         elif state.name != self._shown.name and state.name == "RUNNING":
             self._running_since = time.monotonic()
             say(f"{number} runs on {state.node}; log: {self.log.path}")
+        elif state.ended and state.node and self._running_since is None:
+            say(f"{number} ran on {state.node}; log: {self.log.path}")  # shorter than the pause between two questions
         elif state.name != self._shown.name and state.name == "SUSPENDED":
             say(f"{number} is suspended; it goes on when Slurm resumes it")
         self._shown = state

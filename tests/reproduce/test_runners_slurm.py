@@ -102,7 +102,7 @@ def test_results_are_those_of_the_host(step: str, tmp_path: Path, capfd: pytest.
     job = job_of(shown.err)
     log = (tmp_path / "slurm" / "logs" / step / f"slurm-{job}.log").read_text()
     assert log == shown.out and "equal" in log and "submitit" not in log
-    assert f"job {job} runs on" in shown.err
+    assert re.search(f"job {job} (runs|ran) on", shown.err)
     assert "TresPerNode=gres" not in asked_for(job)
 
 
@@ -118,7 +118,7 @@ def test_all_is_one_job_per_step_and_one_summary(make_choreo, tmp_path: Path, mo
     monkeypatch.setattr(slurm, "STEPS", {name: slurm.STEPS[name] for name in ("figure2", "table4", "fa")})
     status = runner().run("all", ["--results", str(tmp_path / "results")], limit_s=600)
     shown = capfd.readouterr()
-    jobs = re.findall(r"^(\w+): job (\d+) runs on", shown.err, re.MULTILINE)
+    jobs = re.findall(r"^(\w+): job (\d+) (?:runs|ran) on", shown.err, re.MULTILINE)
     assert [step for step, _ in jobs] == ["figure2", "table4", "fa"]
     asked = [asked_for(job) for _, job in jobs]
     # What uses a GPU asks for one, whether or not there is one in the end; each job starts after the one before.
@@ -334,3 +334,14 @@ def test_jobs_that_did_not_end_by_themselves(
     shown = capsys.readouterr().err
     assert "jobs of higher priority come first (Priority)" in shown and "runs on n1" in shown and words in shown
     assert followed.problem
+
+
+def test_a_job_that_was_never_seen_running_names_its_node_and_log_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter([State("PENDING", "Priority"), State("COMPLETED", node="n1")])
+    monkeypatch.setattr(slurm_queue, "ask", lambda job: next(answers))
+    monkeypatch.setattr(slurm_follow, "ASK_S", (0.0, 0.0))
+    job = SimpleNamespace(job_id="7", paths=SimpleNamespace(result_pickle=tmp_path / "none"))
+    slurm_follow.Followed("fa", job, slurm_follow.Log(tmp_path / "log"), tmp_path / "place", math.inf).follow()
+    assert f"fa: job 7 ran on n1; log: {tmp_path / 'log'}" in capsys.readouterr().err
