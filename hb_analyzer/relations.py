@@ -14,7 +14,7 @@ from hb_analyzer.composite_trips import UnboundedError, substitute
 from hb_analyzer.model import ZERO, BinOp, If, IntExpr, Parameter, Program, names_in
 from hb_analyzer.traverse import statements
 
-_COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
 
 
 def name_relations(program: Program) -> Program:
@@ -25,7 +25,7 @@ def name_relations(program: Program) -> Program:
         if isinstance(statement, If):
             for atom in atoms_of(statement.condition):
                 if _relates(atom, parameters):
-                    if not (isinstance(atom, BinOp) and atom.op in _COMPARISONS):
+                    if not (isinstance(atom, BinOp) and atom.op in COMPARISONS):
                         raise UnboundedError(f"the condition {atom} relates several parameters")
                     found.setdefault(atom, str(atom))
     if not found:
@@ -51,4 +51,4 @@ def atoms_of(condition: IntExpr) -> Iterator[IntExpr]:
 
 
 def _joins(expr: IntExpr) -> bool:
-    return isinstance(expr, BinOp) and expr.op in ("&&", "||", *_COMPARISONS)
+    return isinstance(expr, BinOp) and expr.op in ("&&", "||", *COMPARISONS)

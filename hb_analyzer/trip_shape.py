@@ -14,10 +14,10 @@ from math import lcm, prod
 
 from hb_analyzer.composite_trips import UnboundedError
 from hb_analyzer.model import BinOp, Const, If, IntExpr, Loop, Name, Statement, Step, evaluate, names_in
-from hb_analyzer.relations import atoms_of
+from hb_analyzer.relations import COMPARISONS, atoms_of
 from hb_analyzer.traverse import expressions_of
 
-_COMPARISONS = {"<", "<=", ">", ">=", "==", "!=", "max", "min"}
+_THRESHOLDS = {*COMPARISONS, "max", "min"}
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Shape:
             if names_in(expr):
                 self.scale = max(self.scale, _product(expr, ("*",)))
             return left * right
-        if op in _COMPARISONS:
+        if op in _THRESHOLDS:
             self.offset += (left + right) * prod(self.divisors)
             return 0
         return left + right

@@ -20,7 +20,7 @@ def decide(translation: Translation, pair: Overlay, wide: bool = False) -> Verdi
     """The engine's verdict on one overlap, from the part of the program that the pair needs (``wide``: all of its
     roles and their events)."""
     part, a, b = _part(translation, pair, wide), buffer_name(pair.staging), buffer_name(pair.ring)
-    verdict = _analyse(part).verdict(a, b)
+    verdict = report_on(part).verdict(a, b)
     if verdict.overlap and not proved(part, {a, b}, lambda report: report.verdict(a, b).overlap):
         return replace(verdict, overlap=False, kind="unknown", why="an mbarrier may be overrun: nothing is proved")
     return verdict
@@ -28,9 +28,10 @@ def decide(translation: Translation, pair: Overlay, wide: bool = False) -> Verdi
 
 def explain(translation: Translation, pair: Overlay) -> Verdict:
     """:func:`decide` with its evidence: ordering paths, or an interleaving that observes the overlap."""
-    narrow = decide(translation, pair)
-    part = _part(translation, pair, wide=not narrow.overlap)
-    return explain_pair(part, buffer_name(pair.staging), buffer_name(pair.ring))
+    wide = not decide(translation, pair).overlap
+    verdict = decide(translation, pair, wide)
+    evidence = explain_pair(_part(translation, pair, wide), buffer_name(pair.staging), buffer_name(pair.ring))
+    return evidence if evidence.overlap == verdict.overlap else verdict  # a yes without a proof has no evidence
 
 
 def _part(translation: Translation, pair: Overlay, wide: bool) -> Program:
@@ -39,8 +40,8 @@ def _part(translation: Translation, pair: Overlay, wide: bool) -> Program:
 
 
 @lru_cache(maxsize=256)
-def _analyse(program: Program) -> Report:
-    """Rewrites with other settings ask the same questions."""
+def report_on(program: Program) -> Report:
+    """The engine's report. Rewrites with other settings ask the same questions."""
     return analyse(program)
 
 
@@ -51,14 +52,14 @@ def proved(program: Program, buffers: set[str], holds: Callable[[Report], bool])
     The guard of a persistent kernel laps its waiter while the loop over K is empty. So where there are overruns, trip
     counts of 0 are set apart, and among these a case holds in spite of them if one role alone touches the buffers.
     """
-    if not _analyse(program).overruns:
-        return holds(_analyse(program))
+    if not report_on(program).overruns:
+        return holds(report_on(program))
     if any(parameter.minimum < 0 for parameter in program.parameters):
         return False
     names = [parameter.name for parameter in program.parameters if parameter.minimum == 0]
     for empty in chain.from_iterable(combinations(names, size) for size in range(len(names) + 1)):
         case = replace(program, parameters=tuple(_restricted(each, empty) for each in program.parameters))
-        report = _analyse(case)
+        report = report_on(case)
         touching = sum(touches(tuple(_running(role.body, empty)), buffers) for role in program.roles)
         if not holds(report) or (report.overruns and touching > 1):
             return False

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hb_analyzer import analyse
 from hb_analyzer.report import Verdict
 from triton_overlap import guard, overlay, placeholders, ttgir
 from triton_overlap.allocation import Layout, Violation, read_layout
-from triton_overlap.decision import decide, explain, proved
+from triton_overlap.decision import decide, explain, proved, report_on
 from triton_overlap.edits import Edits
 from triton_overlap.errors import RefusedError
 from triton_overlap.memory import Allocation
@@ -206,7 +205,7 @@ def _check_races(plan: Plan, rings: list[int]) -> None:
     for ring in rings:
         name = buffer_name(translation.rings[ring])
         part = slice_neighbourhood(translation.program, name, name)
-        report = analyse(part)
+        report = report_on(part)
         defects = [*report.races, *report.deadlocks]
         if defects:
             raise RefusedError(f"the kernel has a defect: {defects[0].why}")

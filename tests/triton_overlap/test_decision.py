@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from hb_analyzer import analyse
 from hb_analyzer.model import Access, Buffer, Event, Loop, Name, Parameter, Program, Role, Statement, Trigger, Wait
 from hb_analyzer.report import Report
+from tests.triton_overlap.conftest import Text
+from triton_overlap import decision
 from triton_overlap.decision import proved
+from triton_overlap.overlay import Overlay
+from triton_overlap.translate import translate
 
 RING, TILE = Buffer("ring", 64), Buffer("tile", 64)
 STAGE = Access("tile", "w")
@@ -65,3 +71,12 @@ def test_a_guard_that_laps_only_while_the_loop_inside_is_empty_does_no_harm() ->
     assert report.overruns and accepted(report)
     assert proved(persistent(guarded=True), {"ring", "tile"}, accepted)
     assert not proved(persistent(guarded=False), {"ring", "tile"}, accepted)
+
+
+def test_what_is_not_proved_is_not_explained_by_a_yes(ttgir_of: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+    translation = translate(ttgir_of("gemm"))
+    pair = Overlay(translation.stagings[0], translation.rings[0])
+    assert decision.explain(translation, pair).overlap
+    monkeypatch.setattr(decision, "proved", lambda *question: False)
+    refused = decision.explain(translation, pair)
+    assert not refused.overlap and refused.why == "an mbarrier may be overrun: nothing is proved"
